@@ -1,0 +1,80 @@
+/* internal.h - the structs behind device.h and stream.h; inside device/ only. */
+#ifndef CMI_DEVICE_INTERNAL_H
+#define CMI_DEVICE_INTERNAL_H
+
+#include <pthread.h>
+#include "device/cl.h"
+#include "device/stream.h"
+
+typedef struct cmi_program {
+    const char *source, *defines; /* borrowed; compared by content */
+    bool exact;
+    cl_program handle;
+    struct cmi_program *next;
+} cmi_program;
+
+struct cmi_device {
+    cmi_device_facts facts;
+    cl_device_id id;
+    cl_context context;
+    cmi_program *programs; /* used by the owner of the device's stream only */
+    bool subdevice;
+    _Atomic uint64_t bytes; /* in buffers, for messages */
+    bool clblast_used;
+    void (*build_hook)(void *user, bool building);
+    void *build_user;
+};
+
+struct cmi_buffer {
+    cl_mem handle;
+    cmi_device *device;
+    size_t bytes;
+    uint64_t id; /* never used twice: addresses are */
+    bool slice;
+};
+
+/* A place in a track: a kernel object and the arguments that were set last. */
+typedef struct cmi_site {
+    cmi_kernel kernel;
+    cl_kernel handle;
+    size_t group_limit;
+    int count;
+    cmi_arg args[CMI_MAX_ARGS];
+    uint64_t buffer_ids[CMI_MAX_ARGS];
+} cmi_site;
+
+typedef struct cmi_track {
+    cmi_site *sites;
+    size_t count, capacity, cursor;
+} cmi_track;
+
+struct cmi_stream {
+    cmi_device *device;
+    cl_command_queue queue;
+    pthread_t owner;
+    bool owned;
+    int64_t timeout_ms;
+    cmi_track tracks[CMI_TRACK_COUNT];
+    int track;
+    cmi_buffer *workspace;
+    uint64_t launches;
+};
+
+void cmi_stream_assert_owner(const cmi_stream *stream);
+
+/* event.c: flushes, waits for the event with the stream's deadline, releases it.  `what` names the command. */
+cm_status cmi_event_wait(cmi_stream *stream, cl_event event, const char *what);
+
+/* program.c: a new kernel object of the program, which is built at its first use.  *kernel is changed to
+ * name texts that live as long as the device. */
+cm_status cmi_program_kernel(cmi_device *device, cmi_kernel *kernel, cl_kernel *out);
+void cmi_program_free_all(cmi_device *device);
+/* Text of a kernel file: the built-in one or that of CLMIRROR_CL_DIR; *owned is freed with cmi_free. */
+cm_status cmi_kernel_text(const char *name, char **owned, size_t *bytes);
+
+/* device.c: tells the hook, if there is one. */
+void cmi_device_building(cmi_device *device, bool building);
+/* device.c: counts of OpenCL objects. */
+void cmi_count_object(int change);
+
+#endif

@@ -1,0 +1,104 @@
+/* stream.c - the in-order queue of a device and its owner thread.
+ *
+ * In-order, because CLBlast takes no wait list and some drivers offer nothing else.  The owner is asserted in
+ * every enqueue: setting arguments on one kernel object from two threads is undefined in OpenCL, so each
+ * stream has kernel objects of its own (launch.c) and only one thread touches them. */
+#include "base/mem.h"
+#include "device/internal.h"
+
+cm_status cmi_stream_create(cmi_device *device, int64_t timeout_ms, cmi_stream **out)
+{
+    cmi_stream *stream = NULL;
+    cl_int code = CL_SUCCESS;
+
+    *out = NULL;
+    CM_TRY(CMI_NEW(1, &stream));
+    stream->device = device;
+    stream->timeout_ms = timeout_ms;
+    stream->queue = clCreateCommandQueue(device->context, device->id, 0, &code);
+    if (code != CL_SUCCESS) {
+        cmi_free(stream);
+        return cmi_cl_error(code, "clCreateCommandQueue");
+    }
+    cmi_count_object(1);
+    *out = stream;
+    return CM_OK;
+}
+
+static void free_track(cmi_track *track)
+{
+    for (size_t i = 0; i < track->count; i++) {
+        clReleaseKernel(track->sites[i].handle);
+        cmi_count_object(-1);
+    }
+    cmi_free(track->sites);
+}
+
+void cmi_stream_destroy(cmi_stream *stream)
+{
+    if (!stream) return;
+    for (int i = 0; i < CMI_TRACK_COUNT; i++) free_track(&stream->tracks[i]);
+    cmi_buffer_destroy(stream->workspace);
+    clReleaseCommandQueue(stream->queue);
+    cmi_count_object(-1);
+    cmi_free(stream);
+}
+
+cmi_device *cmi_stream_device(const cmi_stream *stream)
+{
+    return stream->device;
+}
+
+void cmi_stream_own(cmi_stream *stream)
+{
+    stream->owner = pthread_self();
+    stream->owned = true;
+}
+
+void cmi_stream_assert_owner(const cmi_stream *stream)
+{
+    CM_ASSERT(stream->owned && pthread_equal(stream->owner, pthread_self()));
+}
+
+void cmi_stream_rewind(cmi_stream *stream, int track)
+{
+    cmi_stream_assert_owner(stream);
+    stream->track = track;
+    stream->tracks[track].cursor = 0;
+}
+
+uint64_t cmi_stream_launches(const cmi_stream *stream)
+{
+    return stream->launches;
+}
+
+cm_status cmi_stream_flush(cmi_stream *stream)
+{
+    cmi_stream_assert_owner(stream);
+    CL_TRY("clFlush", clFlush(stream->queue));
+    return CM_OK;
+}
+
+cm_status cmi_stream_finish(cmi_stream *stream)
+{
+    cl_event event = NULL;
+
+    cmi_stream_assert_owner(stream);
+    CL_TRY("clEnqueueMarkerWithWaitList", clEnqueueMarkerWithWaitList(stream->queue, 0, NULL, &event));
+    cmi_count_object(1);
+    return cmi_event_wait(stream, event, "waiting for the queue");
+}
+
+cm_status cmi_stream_workspace(cmi_stream *stream, size_t bytes, cmi_buffer **out)
+{
+    cmi_stream_assert_owner(stream);
+    *out = stream->workspace;
+    if (stream->workspace && cmi_buffer_bytes(stream->workspace) >= bytes) return CM_OK;
+    /* Commands that still use the old one keep it alive: OpenCL releases memory after the last of them. */
+    cmi_buffer_destroy(stream->workspace);
+    stream->workspace = NULL;
+    *out = NULL;
+    CM_TRY_CTX(cmi_buffer_create(stream->device, bytes, &stream->workspace), "workspace");
+    *out = stream->workspace;
+    return CM_OK;
+}
