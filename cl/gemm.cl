@@ -1,12 +1,15 @@
-/* gemm.cl - C = op(A) op(B) + bias + beta C on packed panels, row-major, float32.
+/* gemm.cl - C = act(op(A) op(B) + bias + beta C), row-major, float32, for devices that run a work-item on a core.
  *
- * Both operands are first PACKED: op(A) [m,k] into panels of CM_MR rows, op(B) [k,n] into panels of CM_NR = 2
- * CM_V columns.  k is cut into blocks of at most CM_KC; inside a block a panel is stored step by step of k, so
- * the inner loop reads both operands in a straight line whatever the transposition was.  Layout, with R the
- * panel's width:   packed[block][panel][step in block][R],   and blocks before the last are CM_KC long.
- * A tile of CM_MR x CM_NR sums stays in registers over a block; later blocks add to C.
+ * The scheme is that of Goto and van de Geijn ("Anatomy of high-performance matrix multiplication", 2008).  A work-item owns a
+ * rectangle of C.  k is cut into blocks of `kc` steps, the rectangle's rows into blocks of `mc`.  Per block both
+ * operands lie in PANELS: CM_MR rows of op(A), or CM_NR = 2 CM_V columns of op(B), step by step of k, so that the inner
+ * loop reads both in straight lines; a tile of CM_MR x CM_NR sums stays in registers.
  *
- * The order of additions depends on k and CM_KC alone: the same bits for any cut into work-items. */
+ * An operand whose panel elements are neighbours in memory already (B as it is, A transposed) is read in place, step by
+ * step with the matrix' own row length; only its last, narrower panel is packed.  Others are packed, that is
+ * transposed, into the work-item's part of the workspace.  Packing B as it is pays when many blocks of rows use it.
+ *
+ * Every element of C is summed over k in one fixed order given by kc: the same bits for any cut into work-items. */
 #ifndef CM_PRELUDE
 #include "cm_prelude.h"
 #endif
@@ -15,45 +18,52 @@
 #define CM_MR 4
 #endif
 #define CM_NR (2 * CM_V)
-#ifndef CM_KC
-#define CM_KC 384
-#endif
 #ifndef CM_EPILOGUE
 #define CM_EPILOGUE(x) (x)
 #endif
 
-/* Packs one operand.  Its element (e, s), e along the panels' width, s along k, lies at src[e*stride_e + s*stride_s].
- * One work-item per (block, panel); each writes only its own panel.  `extent` is m or n, `width` the panel's
- * width; rows behind the extent are zero. */
-__kernel void pack(uint extent, uint k, uint width, uint stride_e, uint stride_s, __global const float *src,
-                   uint src_at, __global float *dst, uint dst_at)
+/* Packs `steps` steps of a panel whose elements lie next to each other: element e of step s is src[s*stride + e].
+ * Elements from `count` on are zero.  dst[steps][width]. */
+static inline void pack_rows(__global const float *src, uint stride, uint count, uint width, uint steps,
+                             __global float *dst)
 {
-    uint panels = (extent + width - 1) / width, blocks = (k + CM_KC - 1) / CM_KC, id = get_global_id(0);
-    if (id >= panels * blocks) return;
-    uint block = id / panels, panel = id - block * panels, first = block * CM_KC, steps = min(k - first, (uint)CM_KC);
-    uint rows = min(extent - panel * width, width);
-    __global const float *from = src + src_at + (size_t)panel * width * stride_e + (size_t)first * stride_s;
-    __global float *to = dst + dst_at + (size_t)first * panels * width + (size_t)panel * steps * width;
-
-    if (stride_e == 1 && rows == width && width == CM_NR) {
-        for (uint s = 0; s < steps; s++) {
-            CM_VSTORE(CM_VLOAD(from), to);
-            CM_VSTORE(CM_VLOAD(from + CM_V), to + CM_V);
-            from += stride_s;
-            to += CM_NR;
+    for (uint s = 0; s < steps; s++, src += stride, dst += width)
+        for (uint e = 0; e < width; e += CM_V) {
+            if (e + CM_V <= width)
+                CM_VSTORE(cm_load(src, e, count), dst + e);
+            else
+                for (uint i = e; i < width; i++) dst[i] = i < count ? src[i] : 0.0f;
         }
-        return;
-    }
-    for (uint s = 0; s < steps; s++)
-        for (uint e = 0; e < width; e++)
-            to[s * width + e] = e < rows ? from[(size_t)e * stride_e + (size_t)s * stride_s] : 0.0f;
 }
 
-/* One tile over one block of k: CM_MR x CM_NR sums in registers.  `first` and `last` say whether the block is the
- * first (start from beta C, C is not read when beta is 0) and the last (add the bias, apply the activation). */
-static inline void tile(uint rows, uint columns, uint steps, __global const float *a, __global const float *b,
-                        __global float *c, uint ldc, int first, int last, float beta, int has_bias,
-                        __global const float *bias)
+/* The same for a panel whose steps lie next to each other: element e of step s is src[e*stride + s].  Squares of 4 x 4 are
+ * turned in registers. */
+static inline void pack_columns(__global const float *src, uint stride, uint count, uint width, uint steps,
+                                __global float *dst)
+{
+    uint e = 0;
+    for (; e + 4 <= count; e += 4) {
+        __global const float *r0 = src + (size_t)e * stride, *r1 = r0 + stride, *r2 = r1 + stride, *r3 = r2 + stride;
+        __global float *to = dst + e;
+        uint s = 0;
+        for (; s + 4 <= steps; s += 4, to += 4 * width) {
+            float4 a = vload4(0, r0 + s), b = vload4(0, r1 + s), c = vload4(0, r2 + s), d = vload4(0, r3 + s);
+            vstore4((float4)(a.x, b.x, c.x, d.x), 0, to);
+            vstore4((float4)(a.y, b.y, c.y, d.y), 0, to + width);
+            vstore4((float4)(a.z, b.z, c.z, d.z), 0, to + 2 * width);
+            vstore4((float4)(a.w, b.w, c.w, d.w), 0, to + 3 * width);
+        }
+        for (; s < steps; s++, to += width) vstore4((float4)(r0[s], r1[s], r2[s], r3[s]), 0, to);
+    }
+    for (; e < width; e++)
+        for (uint s = 0; s < steps; s++) dst[s * width + e] = e < count ? src[(size_t)e * stride + s] : 0.0f;
+}
+
+/* One tile over one block of k.  Step s reads a[s*a_step ...] and b[s*b_step ...].  `keep` multiplies the old C, which is not read
+ * when it is 0; with `last` the bias is added and the activation applied. */
+static inline void tile(uint rows, uint columns, uint steps, __global const float *a, uint a_step,
+                        __global const float *b, uint b_step, __global float *c, uint ldc, float keep, int last,
+                        int has_bias, __global const float *bias)
 {
     real lo[CM_MR], hi[CM_MR];
 
@@ -67,10 +77,9 @@ static inline void tile(uint rows, uint columns, uint steps, __global const floa
             lo[i] = fma(ai, b0, lo[i]);
             hi[i] = fma(ai, b1, hi[i]);
         }
-        a += CM_MR;
-        b += CM_NR;
+        a += a_step;
+        b += b_step;
     }
-    float keep = first ? beta : 1.0f;
     real bias0 = (real)(0.0f), bias1 = (real)(0.0f);
     if (last && has_bias) {
         bias0 = cm_load(bias, 0, columns);
@@ -95,32 +104,60 @@ static inline void tile(uint rows, uint columns, uint steps, __global const floa
     }
 }
 
-/* One work-item per rectangle of rows_each panels of A times columns_each panels of B; each writes only its
- * rectangle of C.  k = 0 gives beta C + bias. */
-__kernel void gemm(uint m, uint n, uint k, uint rows_each, uint columns_each, uint ldc, float beta, uint has_bias,
-                   __global const float *a, uint a_at, __global const float *b, uint b_at, __global float *c,
-                   uint c_at, __global const float *bias, uint bias_at)
+
+/* Work-item (i, j) of `down` x `across` owns rows [i*rows_each, ...) and columns [j*columns_each, ...) of C, multiples of
+ * CM_MR and CM_NR, and writes only them.  `workspace` has `part` floats for each: first A's block, mc * kc, then
+ * B's, kc * columns_each.  k = 0 gives act(beta C + bias). */
+__kernel void gemm(uint m, uint n, uint k, uint transpose_a, uint transpose_b, uint rows_each, uint columns_each, uint mc,
+                   uint kc, uint pack_b, float beta, uint has_bias, uint part, __global const float *a, uint a_at,
+                   __global const float *b, uint b_at, __global float *c, uint c_at, __global const float *bias,
+                   uint bias_at, __global float *workspace, uint workspace_at)
 {
-    uint row_panels = (m + CM_MR - 1) / CM_MR, column_panels = (n + CM_NR - 1) / CM_NR;
-    uint across = (column_panels + columns_each - 1) / columns_each, id = get_global_id(0);
+    uint across = (n + columns_each - 1) / columns_each, id = get_global_id(0);
     uint i0 = id / across * rows_each, j0 = (id % across) * columns_each;
-    if (i0 >= row_panels) return;
-    uint i1 = min(i0 + rows_each, row_panels), j1 = min(j0 + columns_each, column_panels);
+    if (i0 >= m) return;
+    uint i1 = min(i0 + rows_each, m), j1 = min(j0 + columns_each, n);
+    __global float *packed_a = workspace + workspace_at + (size_t)id * part, *packed_b = packed_a + mc * kc;
+    uint lda = transpose_a ? m : k, ldb = transpose_b ? k : n;
     a += a_at;
     b += b_at;
     c += c_at;
     bias += bias_at;
 
-    for (uint first = 0; first < k || first == 0; first += CM_KC) {
-        uint steps = min(k - first, (uint)CM_KC);
-        int last = first + steps >= k;
-        __global const float *ab = a + (size_t)first * row_panels * CM_MR;
-        __global const float *bb = b + (size_t)first * column_panels * CM_NR;
-        for (uint j = j0; j < j1; j++)
-            for (uint i = i0; i < i1; i++)
-                tile(min(m - i * CM_MR, (uint)CM_MR), min(n - j * CM_NR, (uint)CM_NR), steps,
-                     ab + (size_t)i * steps * CM_MR, bb + (size_t)j * steps * CM_NR,
-                     c + (size_t)i * CM_MR * ldc + j * CM_NR, ldc, first == 0, last, beta, has_bias,
-                     bias + j * CM_NR);
+    for (uint s0 = 0; s0 < k || s0 == 0; s0 += kc) {
+        uint steps = min(k - s0, kc);
+        int last = s0 + steps >= k;
+        float keep = s0 ? 1.0f : beta;
+        for (uint j = j0; j < j1; j += CM_NR) {
+            uint count = min(j1 - j, (uint)CM_NR);
+            __global float *to = packed_b + (size_t)(j - j0) * steps;
+            if (transpose_b)
+                pack_columns(b + (size_t)j * ldb + s0, ldb, count, CM_NR, steps, to);
+            else if (pack_b || count < CM_NR)
+                pack_rows(b + (size_t)s0 * ldb + j, ldb, count, CM_NR, steps, to);
+        }
+        for (uint ic = i0; ic < i1; ic += mc) {
+            uint ie = min(ic + mc, i1);
+            for (uint i = ic; i < ie; i += CM_MR) {
+                uint count = min(ie - i, (uint)CM_MR);
+                __global float *to = packed_a + (size_t)(i - ic) * steps;
+                if (!transpose_a)
+                    pack_columns(a + (size_t)i * lda + s0, lda, count, CM_MR, steps, to);
+                else if (count < CM_MR)
+                    pack_rows(a + (size_t)s0 * lda + i, lda, count, CM_MR, steps, to);
+            }
+            for (uint j = j0; j < j1; j += CM_NR) {
+                uint columns = min(j1 - j, (uint)CM_NR);
+                int b_there = !transpose_b && !pack_b && columns == CM_NR;
+                __global const float *bp = b_there ? b + (size_t)s0 * ldb + j : packed_b + (size_t)(j - j0) * steps;
+                for (uint i = ic; i < ie; i += CM_MR) {
+                    uint rows = min(ie - i, (uint)CM_MR);
+                    int a_there = transpose_a && rows == CM_MR;
+                    __global const float *ap = a_there ? a + (size_t)s0 * lda + i : packed_a + (size_t)(i - ic) * steps;
+                    tile(rows, columns, steps, ap, a_there ? lda : CM_MR, bp, b_there ? ldb : CM_NR,
+                         c + (size_t)i * n + j, n, keep, last, has_bias, bias + j);
+                }
+            }
+        }
     }
 }

@@ -58,11 +58,12 @@ __kernel void binary_accuracy(uint items, uint classes, uint strip, float thresh
  * array a times its factor.  One group per array; its work-items add every get_local_size-th item, then the
  * partial sums are folded in a fixed order, so the result depends on the group's size alone.
  * control[0] = control_scale * (sum of array 0 in this launch): the step's share of the loss. */
-__kernel void fold(uint items, uint stride, float factor0, float control_scale, __global const float *value,
+__kernel void fold(uint arrays, uint items, uint stride, float factor0, float control_scale, __global const float *value,
                    uint value_at, __global float *sum, uint sum_at, __global float *control, uint control_at)
 {
     __local float2 shared[CM_GROUP];
     uint array = get_group_id(0), lane = get_local_id(0), lanes = get_local_size(0);
+    if (array >= arrays) return; /* whole groups: nobody waits at a barrier */
     value += value_at + (size_t)array * stride;
     float2 total = (float2)(0.0f);
     for (uint i = lane; i < items; i += lanes) total = cm_add2(total, value[i]);

@@ -18,7 +18,7 @@
     X(CHECK, "CLMIRROR_CHECK", "", "extra checks, a list of: replicas, nan")                       \
     X(CL_DIR, "CLMIRROR_CL_DIR", "", "folder to read the kernels from instead of the built-in ones") \
     X(CL_OPTIONS, "CLMIRROR_CL_OPTIONS", "", "further build options for every kernel")             \
-    X(KERNEL_SHAPE, "CLMIRROR_KERNEL_SHAPE", "auto", "shape of the kernels: auto, cpu, gpu")       \
+    X(KERNEL_SHAPE, "CLMIRROR_KERNEL_SHAPE", "auto", "shape of the kernels: auto, cpu, cpu4, cpu8, cpu16, gpu")       \
     X(GEMM, "CLMIRROR_GEMM", "auto", "matrix product: auto, packed, clblast")
 
 typedef enum cmi_knob {

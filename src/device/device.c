@@ -95,9 +95,13 @@ static void gather_facts(cmi_device *device, const cm_device_choice *choice)
 
     facts->units = choice->units ? choice->units : facts->info.compute_units;
     facts->shape = facts->info.kind == CM_DEVICE_CPU ? CMI_SHAPE_CPU : CMI_SHAPE_GPU;
-    if (!strcmp(shape, "cpu")) facts->shape = CMI_SHAPE_CPU;
+    if (!strncmp(shape, "cpu", 3)) facts->shape = CMI_SHAPE_CPU;
     if (!strcmp(shape, "gpu")) facts->shape = CMI_SHAPE_GPU;
     facts->vector = vector_of(&facts->info, facts->shape);
+    /* Every width is right on every machine, if not fast: tests run all of them. */
+    if (!strcmp(shape, "cpu4")) facts->vector = 4;
+    if (!strcmp(shape, "cpu8")) facts->vector = 8;
+    if (!strcmp(shape, "cpu16")) facts->vector = 16;
     if (clGetDeviceInfo(device->id, CL_DEVICE_SINGLE_FP_CONFIG, sizeof config, &config, NULL) == CL_SUCCESS)
         facts->correctly_rounded = (config & CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT) != 0;
     facts->serial = !strncmp(facts->info.name, "basic", 5);

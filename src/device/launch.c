@@ -138,6 +138,42 @@ static cm_status enqueue(cmi_stream *stream, const cmi_site *site, cmi_range ran
     return CM_OK;
 }
 
+/* Whether a site of the stream other than `except` has the same kernel. */
+static bool launched_before(const cmi_stream *stream, const cmi_site *except)
+{
+    for (int t = 0; t < CMI_TRACK_COUNT; t++)
+        for (size_t i = 0; i < stream->tracks[t].count; i++) {
+            const cmi_site *site = &stream->tracks[t].sites[i];
+            if (site != except && same_kernel(&site->kernel, &except->kernel)) return true;
+        }
+    return false;
+}
+
+/* PoCL (3.1 and before) keeps a compiled kernel with the width of its first launch and makes another one for a wider
+ * launch; when a launch ends it gives back the newest one, whichever it used.  If two devices run the kernel just
+ * then, the process ends with "Assertion `found->ref_count > 0' failed".  So the first launch of a kernel there is as
+ * wide as any later one, and does nothing: the first argument of every kernel is a size, and with 0 each work-item
+ * returns at once. */
+static cm_status widen(cmi_stream *stream, const cmi_site *site, cmi_range range, const cmi_arg *args)
+{
+    enum { WIDE_CPU = 65024, WIDE_GPU = 1 << 20 }; /* below 65535 PoCL counts work-items in 16 bits */
+    const cmi_device_facts *facts = &stream->device->facts;
+    bool gpu = facts->shape == CMI_SHAPE_GPU;
+    size_t global = 0, local = 0, wide = gpu ? WIDE_GPU : WIDE_CPU;
+    cl_uint nothing = 0;
+
+    if (strcmp(facts->info.platform_name, "Portable Computing Language") || args[0].kind != CMI_ARG_UINT) return CM_OK;
+    /* In GPU shape the sites of a kernel may have groups of different sizes. */
+    if (!gpu && launched_before(stream, site)) return CM_OK;
+    shape_work(stream, site, range, &global, &local);
+    if (global >= wide) return CM_OK;
+    cl_int code = clSetKernelArg(site->handle, 0, sizeof nothing, &nothing);
+    if (code == CL_SUCCESS)
+        code = clEnqueueNDRangeKernel(stream->queue, site->handle, 1, NULL, &wide, &local, 0, NULL, NULL);
+    if (code == CL_SUCCESS) code = clSetKernelArg(site->handle, 0, sizeof args[0].whole, &args[0].whole);
+    return code == CL_SUCCESS ? CM_OK : cmi_cl_error(code, "clEnqueueNDRangeKernel");
+}
+
 /* The first launch at a site may compile, now or when the device gets to it: the hook is told, and it is waited
  * for, so that compiling never looks like a device that does not answer. */
 static cm_status first_launch(cmi_stream *stream, const cmi_kernel *kernel, cmi_range range, const cmi_arg *args, int count)
@@ -148,6 +184,7 @@ static cm_status first_launch(cmi_stream *stream, const cmi_kernel *kernel, cmi_
     cmi_device_building(stream->device, true);
     status = next_site(stream, kernel, &site);
     if (!status) status = set_arguments(site, args, count);
+    if (!status) status = widen(stream, site, range, args);
     if (!status) status = enqueue(stream, site, range);
     if (!status) {
         cl_int code = clFinish(stream->queue);

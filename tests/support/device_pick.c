@@ -62,24 +62,29 @@ cm_status pick_new(pick *p, size_t count, cmi_view *view)
 cm_status pick_put(pick *p, const float *values, size_t count, cmi_view *view)
 {
     CM_TRY(make(p, count, BAND, view));
-    return cmi_buffer_write(p->stream, view->buffer, view->offset * sizeof(float), count * sizeof(float), values);
+    return cmi_buffer_write(p->stream, view->buffer, view->offset * sizeof(float),
+                            count * sizeof(float), values);
 }
 
 cm_status pick_put_ints(pick *p, const int32_t *values, size_t count, cmi_view *view)
 {
     CM_TRY(make(p, count, INT_BAND, view));
-    return cmi_buffer_write(p->stream, view->buffer, view->offset * sizeof(int32_t), count * sizeof(int32_t), values);
+    return cmi_buffer_write(p->stream, view->buffer, view->offset * sizeof(int32_t),
+                            count * sizeof(int32_t), values);
 }
 
 static cm_status check_band(pick *p, cmi_view view, size_t from, size_t count, const char *side)
 {
     uint32_t band[LONGEST_BAND];
 
-    CM_TRY(cmi_buffer_read(p->stream, view.buffer, from * sizeof band[0], count * sizeof band[0], band));
+    CM_TRY(cmi_buffer_read(p->stream, view.buffer, from * sizeof band[0], count * sizeof band[0],
+                           band));
     for (size_t i = 0; i < count; i++)
         if (band[i] != BAND_BITS)
-            return cmi_error(CM_E_NUMERIC, "the guard band %s an array of %zu elements was written to, at place %zu",
-                             side, view.count, i);
+            return cmi_error(
+                CM_E_NUMERIC,
+                "the guard band %s an array of %zu elements was written to, at place %zu", side,
+                view.count, i);
     return CM_OK;
 }
 
@@ -92,7 +97,8 @@ static cm_status check_view(pick *p, cmi_view view)
 cm_status pick_get(pick *p, cmi_view view, float *values)
 {
     CM_TRY(check_view(p, view));
-    return cmi_buffer_read(p->stream, view.buffer, view.offset * sizeof(float), view.count * sizeof(float), values);
+    return cmi_buffer_read(p->stream, view.buffer, view.offset * sizeof(float),
+                           view.count * sizeof(float), values);
 }
 
 cm_status pick_check(pick *p)

@@ -1,8 +1,9 @@
 /* device_pick.h - one OpenCL device and stream for a test, and arrays on it between guard bands.
  *
- * Every array stands in a buffer of its own, at an odd offset, with a band of a known pattern before and behind;
- * what is not given is filled with not-a-number, so that an element that nobody wrote, and a kernel that reads what
- * it must not, show up.  Reading an array back checks its bands.
+ * Every array stands in a buffer of its own, at an odd offset, with a band of a known pattern
+ * before and behind; what is not given is filled with not-a-number, so that an element that nobody
+ * wrote, and a kernel that reads what it must not, show up.  Reading an array back checks its
+ * bands.
  *
  * Functions return a status, so that the golden runner can use them without Check.  Main thread. */
 #ifndef DEVICE_PICK_H
@@ -21,7 +22,8 @@ typedef struct pick {
     int count;
 } pick;
 
-/* Opens the device that the default selection names first.  Close accepts what a failed open left. */
+/* Opens the device that the default selection names first.  Close accepts what a failed open
+ * left. */
 cm_status pick_open(pick *p);
 void pick_close(pick *p);
 /* Frees all arrays and starts the launches anew: between two cases. */

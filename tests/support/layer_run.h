@@ -1,7 +1,8 @@
-/* layer_run.h - runs one layer forward and backward over host arrays, for gradient checks and golden values.
+/* layer_run.h - runs one layer forward and backward over host arrays, for gradient checks and
+ * golden values.
  *
- * Backward gets not-a-number for an x or y that the layer says it does not read, so a wrong needs_x or needs_y does
- * not pass.  Main thread. */
+ * Backward gets not-a-number for an x or y that the layer says it does not read, so a wrong needs_x
+ * or needs_y does not pass.  Main thread. */
 #ifndef LAYER_RUN_H
 #define LAYER_RUN_H
 
@@ -18,7 +19,8 @@ typedef struct layer_run {
     bool training, linear, skip_dx, skip_grads;
     float grad_beta;
     cmi_draw draw;
-    /* Host arrays of the caller.  dy NULL: forward only.  grads are read when grad_beta is not 0. */
+    /* Host arrays of the caller.  dy NULL: forward only.  grads are read when grad_beta is not
+     * 0. */
     const float *x, *dy;
     const float *params[CMI_MAX_PARAMS];
     float *y, *dx, *grads[CMI_MAX_PARAMS];

@@ -35,9 +35,9 @@ typedef struct rig {
     int replicas;
 } rig;
 
-/* One OpenCL device, all CPU (or GPU) devices, and n replicas on the first device: texts for strategies. */
+/* Device texts: one device, all devices (two under CTest), and n replicas on the first device. */
 #define RIG_ONE  "0.0"
-#define RIG_PAIR "all"
+#define RIG_ALL "all"
 const char *rig_parts(int n);
 
 /* The strategy of these texts, made at the first use; rig_forget destroys all. */
