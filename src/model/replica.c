@@ -1,0 +1,609 @@
+/* replica.c - the copy of a model on one device.
+ *
+ * Arenas (plan.c gives the layout): params, grads, one per optimiser slot.  Kernels and GEMM get one sub-buffer per
+ * tensor, so that every matrix begins at offset 0; reduction and update use one sub-buffer per bucket and the whole
+ * arena.  During a step nobody uses the parent of `grads` while a sub-buffer of it is written: all run through one
+ * in-order queue.
+ *
+ * The feed is one buffer for all columns of a batch, mapped once per step; x, labels and weights are parts of it.
+ * Activations of all layers are kept for backward; their gradients take turns in two buffers, since the line of
+ * layers needs two at a time.
+ *
+ * Called by the worker thread that owns the stream. */
+#include <math.h>
+#include <string.h>
+#include "base/mem.h"
+#include "model/replica.h"
+
+typedef struct node_views {
+    cmi_view y;      /* of the layer, or of the layer before for an alias */
+    cmi_view saved[CMI_MAX_SAVED];
+    cmi_view params[CMI_MAX_PARAMS], grads[CMI_MAX_PARAMS];
+} node_views;
+
+/* A list of buffers that are freed together, in reverse order: parts before parents. */
+typedef struct buffer_list {
+    cmi_buffer **items;
+    size_t count, capacity;
+} buffer_list;
+
+struct cmi_replica {
+    cmi_stream *stream;
+    const cmi_sequential *model;
+    const cmi_plan *plan;
+    const cmi_objective *objective;
+    uint64_t objective_version;
+    cmi_feed_spec feed;
+    size_t rows, items; /* capacity */
+    int slots;
+
+    buffer_list fixed, batch, slot_list; /* life of the build; of a reserved size; of a compile */
+    cmi_buffer *params, *grads, *slot[3];
+    cmi_buffer **buckets;
+    cmi_view control, table, partial, factor, sums;
+    float *factor_host, *partial_host;
+    node_views *nodes;
+
+    cmi_buffer *feed_buffer;
+    void *feed_host;
+    size_t feed_class_at, feed_vector_at, feed_weight_at; /* bytes */
+    cmi_view x, x_raw, class_label, vector_label, weight, gradient[2], scratch, values, output;
+    bool weighted;
+};
+
+/* ---- buffers ---- */
+
+static cm_status remember(buffer_list *list, cmi_buffer *buffer)
+{
+    if (list->count == list->capacity) {
+        size_t capacity = list->capacity ? 2 * list->capacity : 16;
+        cm_status status = cmi_realloc(capacity, sizeof *list->items, (void **)&list->items);
+        if (status) {
+            cmi_buffer_destroy(buffer);
+            return status;
+        }
+        list->capacity = capacity;
+    }
+    list->items[list->count++] = buffer;
+    return CM_OK;
+}
+
+static void free_list(buffer_list *list)
+{
+    while (list->count) cmi_buffer_destroy(list->items[--list->count]);
+    cmi_free(list->items);
+    memset(list, 0, sizeof *list);
+}
+
+/* A new buffer, filled with zeros: drivers take memory late, and this touch makes a shortage show now. */
+static cm_status new_buffer(cmi_replica *replica, buffer_list *list, size_t bytes, cmi_buffer **out)
+{
+    CM_TRY(cmi_buffer_create(cmi_stream_device(replica->stream), bytes, out));
+    CM_TRY(remember(list, *out));
+    return cmi_buffer_fill(replica->stream, *out, 0, bytes / 4 * 4, 0);
+}
+
+static cm_status new_view(cmi_replica *replica, buffer_list *list, size_t count, cmi_view *view)
+{
+    cmi_buffer *buffer = NULL;
+
+    CM_TRY(new_buffer(replica, list, (count ? count : 1) * sizeof(float), &buffer));
+    *view = (cmi_view){buffer, 0, count};
+    return CM_OK;
+}
+
+static cm_status part(buffer_list *list, cmi_buffer *parent, size_t offset_bytes, size_t bytes, size_t count, cmi_view *view)
+{
+    cmi_buffer *buffer = NULL;
+
+    CM_TRY(cmi_buffer_slice(parent, offset_bytes, bytes, &buffer));
+    CM_TRY(remember(list, buffer));
+    *view = (cmi_view){buffer, 0, count};
+    return CM_OK;
+}
+
+/* ---- build ---- */
+
+static cm_status make_tensors(cmi_replica *replica)
+{
+    const cmi_plan *plan = replica->plan;
+
+    for (int t = 0; t < plan->tensor_count; t++) {
+        const cmi_tensor_place *tensor = &plan->tensors[t];
+        node_views *node = &replica->nodes[tensor->node];
+        size_t at = tensor->offset * sizeof(float), bytes = tensor->count * sizeof(float);
+
+        CM_TRY(part(&replica->fixed, replica->params, at, bytes, tensor->count, &node->params[tensor->param]));
+        if (tensor->trainable)
+            CM_TRY(part(&replica->fixed, replica->grads, at, bytes, tensor->count, &node->grads[tensor->param]));
+    }
+    return CM_OK;
+}
+
+static cm_status make_buckets(cmi_replica *replica)
+{
+    const cmi_plan *plan = replica->plan;
+
+    CM_TRY(CMI_NEW(plan->bucket_count, &replica->buckets));
+    for (int b = 0; b < plan->bucket_count; b++) {
+        const cmi_bucket *bucket = &plan->buckets[b];
+        cmi_view view;
+        CM_TRY(part(&replica->fixed, replica->grads, bucket->offset * sizeof(float), bucket->count * sizeof(float),
+                    bucket->count, &view));
+        replica->buckets[b] = view.buffer;
+    }
+    return part(&replica->fixed, replica->grads, 0, CMI_CONTROL_COUNT * sizeof(float), CMI_CONTROL_COUNT,
+                &replica->control);
+}
+
+static cm_status make_table(cmi_replica *replica)
+{
+    const cmi_plan *plan = replica->plan;
+    size_t blocks = plan->block_count, tensors = (size_t)plan->trainable_count;
+
+    CM_TRY(new_view(replica, &replica->fixed, blocks * 4, &replica->table));
+    CM_TRY(new_view(replica, &replica->fixed, blocks, &replica->partial));
+    CM_TRY(new_view(replica, &replica->fixed, tensors, &replica->factor));
+    CM_TRY(CMI_NEW(blocks, &replica->partial_host));
+    CM_TRY(CMI_NEW(tensors, &replica->factor_host));
+    return cmi_buffer_write(replica->stream, replica->table.buffer, 0, blocks * sizeof(cmi_block), plan->blocks);
+}
+
+static cm_status build(cmi_replica *replica)
+{
+    const cmi_plan *plan = replica->plan;
+
+    CM_TRY(CMI_NEW(replica->model->count, &replica->nodes));
+    CM_TRY_CTX(new_buffer(replica, &replica->fixed, plan->param_count * sizeof(float), &replica->params), "parameters");
+    CM_TRY_CTX(new_buffer(replica, &replica->fixed, plan->grad_count * sizeof(float), &replica->grads), "gradients");
+    CM_TRY(make_tensors(replica));
+    CM_TRY(make_buckets(replica));
+    CM_TRY(make_table(replica));
+    return cmi_stream_finish(replica->stream);
+}
+
+cm_status cmi_replica_create(cmi_stream *stream, const cmi_sequential *model, const cmi_plan *plan, cmi_replica **out)
+{
+    cmi_replica *replica = NULL;
+
+    *out = NULL;
+    CM_TRY(CMI_NEW(1, &replica));
+    replica->stream = stream;
+    replica->model = model;
+    replica->plan = plan;
+    cm_status status = build(replica);
+    if (status) {
+        cmi_replica_destroy(replica);
+        return status;
+    }
+    *out = replica;
+    return CM_OK;
+}
+
+void cmi_replica_destroy(cmi_replica *replica)
+{
+    if (!replica) return;
+    free_list(&replica->slot_list);
+    free_list(&replica->batch);
+    free_list(&replica->fixed);
+    cmi_free(replica->buckets);
+    cmi_free(replica->nodes);
+    cmi_free(replica->factor_host);
+    cmi_free(replica->partial_host);
+    cmi_free(replica);
+}
+
+cm_status cmi_replica_set_slots(cmi_replica *replica, int slots)
+{
+    free_list(&replica->slot_list);
+    replica->slots = 0;
+    for (int s = 0; s < slots; s++)
+        CM_TRY_CTX(new_buffer(replica, &replica->slot_list, replica->plan->grad_count * sizeof(float), &replica->slot[s]),
+                   "optimizer state");
+    replica->slots = slots;
+    return CM_OK;
+}
+
+/* ---- room for a batch ---- */
+
+static size_t element_count(const cmi_shape *shape)
+{
+    int64_t count = 0;
+
+    CM_ASSERT(cmi_shape_count(shape, &count));
+    return (size_t)count;
+}
+
+static cm_status reserve_feed(cmi_replica *replica, size_t rows)
+{
+    const cmi_feed_spec *feed = &replica->feed;
+    const cmi_objective *objective = replica->objective;
+    size_t align = (size_t)cmi_device_get_facts(cmi_stream_device(replica->stream))->info.align_bytes;
+    size_t x = rows * feed->x_count * (feed->x_uint8 ? 1 : sizeof(float));
+    size_t class = objective->class_labels ? rows * feed->items * sizeof(int32_t) : 0;
+    size_t vector = objective->vector_labels ? rows * feed->label_count * sizeof(float) : 0;
+    size_t weight = rows * feed->items * sizeof(float), at = 0;
+#define ROUND(n) (((n) + align - 1) / align * align)
+    replica->feed_class_at = at = ROUND(x);
+    replica->feed_vector_at = at += ROUND(class);
+    replica->feed_weight_at = at += ROUND(vector);
+    CM_TRY(new_buffer(replica, &replica->batch, at + ROUND(weight), &replica->feed_buffer));
+#undef ROUND
+    CM_TRY(part(&replica->batch, replica->feed_buffer, 0, x, rows * feed->x_count, &replica->x_raw));
+    replica->x = replica->x_raw;
+    if (feed->x_uint8 || feed->x_scale != 1.0f)
+        CM_TRY(new_view(replica, &replica->batch, rows * feed->x_count, &replica->x));
+    replica->class_label = replica->vector_label = (cmi_view){0};
+    if (class)
+        CM_TRY(part(&replica->batch, replica->feed_buffer, replica->feed_class_at, class, rows * feed->items,
+                    &replica->class_label));
+    if (vector)
+        CM_TRY(part(&replica->batch, replica->feed_buffer, replica->feed_vector_at, vector, rows * feed->label_count,
+                    &replica->vector_label));
+    return part(&replica->batch, replica->feed_buffer, replica->feed_weight_at, weight, rows * feed->items,
+                &replica->weight);
+}
+
+static cm_status reserve_layers(cmi_replica *replica, size_t rows)
+{
+    size_t gradient = 1, scratch = 0;
+    cmi_view y = replica->x;
+
+    for (int n = 0; n < replica->model->count; n++) {
+        const cmi_node *node = &replica->model->nodes[n];
+        const cmi_layer_spec *spec = &node->spec;
+        node_views *views = &replica->nodes[n];
+        size_t count = element_count(&node->out);
+
+        if (!spec->alias) CM_TRY_CTX(new_view(replica, &replica->batch, rows * count, &y), "layer \"%s\"", node->name);
+        views->y = y;
+        for (int s = 0; s < spec->saved; s++)
+            CM_TRY_CTX(new_view(replica, &replica->batch, rows * (size_t)spec->saved_count[s], &views->saved[s]),
+                       "layer \"%s\"", node->name);
+        if (count > gradient) gradient = count;
+        if ((size_t)spec->scratch_count > scratch) scratch = (size_t)spec->scratch_count;
+    }
+    size_t input = element_count(&replica->model->input);
+    if (input > gradient) gradient = input;
+    for (int i = 0; i < 2 && replica->objective->loss; i++)
+        CM_TRY_CTX(new_view(replica, &replica->batch, rows * gradient, &replica->gradient[i]), "gradients of layers");
+    if (scratch) CM_TRY(new_view(replica, &replica->batch, rows * scratch, &replica->scratch));
+    replica->output = y;
+    if (replica->objective->output_wanted)
+        CM_TRY(new_view(replica, &replica->batch, rows * element_count(cmi_sequential_output(replica->model)),
+                        &replica->output));
+    return CM_OK;
+}
+
+static bool same_feed(const cmi_feed_spec *a, const cmi_feed_spec *b)
+{
+    return a->x_uint8 == b->x_uint8 && a->x_scale == b->x_scale && a->x_count == b->x_count && a->items == b->items &&
+           a->label_count == b->label_count;
+}
+
+cm_status cmi_replica_reserve(cmi_replica *replica, size_t rows, const cmi_feed_spec *feed, const cmi_objective *objective)
+{
+    if (rows <= replica->rows && replica->objective_version == objective->version && same_feed(feed, &replica->feed)) return CM_OK;
+    CM_TRY(cmi_stream_finish(replica->stream));
+    free_list(&replica->batch);
+    replica->rows = 0;
+    replica->feed = *feed;
+    replica->objective = objective;
+    replica->objective_version = objective->version;
+    CM_TRY(reserve_feed(replica, rows));
+    CM_TRY(reserve_layers(replica, rows));
+    size_t arrays = 1 + (size_t)objective->metric_count;
+    CM_TRY(new_view(replica, &replica->batch, arrays * rows * feed->items, &replica->values));
+    CM_TRY(new_view(replica, &replica->batch, CMI_SUM_SETS * arrays * 2, &replica->sums));
+    CM_TRY(cmi_stream_finish(replica->stream));
+    replica->rows = rows;
+    return CM_OK;
+}
+
+/* ---- the feed ---- */
+
+cm_status cmi_replica_feed_begin(cmi_replica *replica, cmi_feed *feed)
+{
+    unsigned char *host = NULL;
+
+    CM_TRY(cmi_buffer_map(replica->stream, replica->feed_buffer, 0, cmi_buffer_bytes(replica->feed_buffer),
+                          CMI_MAP_WRITE, (void **)&host));
+    replica->feed_host = host;
+    feed->x = host;
+    feed->class_label = replica->class_label.buffer ? (int32_t *)(void *)(host + replica->feed_class_at) : NULL;
+    feed->vector_label = replica->vector_label.buffer ? (float *)(void *)(host + replica->feed_vector_at) : NULL;
+    feed->weight = (float *)(void *)(host + replica->feed_weight_at);
+    return CM_OK;
+}
+
+cm_status cmi_replica_feed_end(cmi_replica *replica, size_t rows, bool weighted)
+{
+    static const cmi_formula scaled = {.map = "x * h0", .gradient = "dy * h0"};
+    const cmi_feed_spec *feed = &replica->feed;
+    size_t n = rows * feed->x_count;
+
+    CM_TRY(cmi_buffer_unmap(replica->stream, replica->feed_buffer, replica->feed_host));
+    replica->feed_host = NULL;
+    replica->weighted = weighted;
+    if (feed->x_uint8) return cmi_op_from_uint8(replica->stream, n, feed->x_scale, replica->x_raw, replica->x);
+    if (feed->x_scale != 1.0f)
+        return cmi_op_map(replica->stream, &scaled, (float[4]){feed->x_scale}, n, replica->x_raw, replica->x);
+    return CM_OK;
+}
+
+/* ---- the walk ---- */
+
+static cmi_pass pass_of(const cmi_replica *replica, const cmi_run *run, int n)
+{
+    const cmi_node *node = &replica->model->nodes[n];
+    const node_views *views = &replica->nodes[n];
+
+    return (cmi_pass){.stream = replica->stream,
+                      .config = node->config,
+                      .in = node->in,
+                      .out = node->out,
+                      .rows = run->rows,
+                      .training = run->training,
+                      .linear = n == replica->model->count - 1 && replica->objective->logits && !run->plain,
+                      .draw = {.seed = run->seed, .layer = (uint32_t)n, .step = run->step, .first_row = run->first_row},
+                      .x = n ? replica->nodes[n - 1].y : replica->x,
+                      .y = views->y,
+                      .params = views->params,
+                      .grads = views->grads,
+                      .saved = views->saved,
+                      .scratch = replica->scratch};
+}
+
+cm_status cmi_replica_forward(cmi_replica *replica, const cmi_run *run)
+{
+    for (int n = 0; n < replica->model->count; n++) {
+        const cmi_node *node = &replica->model->nodes[n];
+        if (node->spec.alias) continue;
+        cmi_pass pass = pass_of(replica, run, n);
+        CM_TRY_CTX(node->layer->forward(&pass), "layer %d \"%s\" forward", n, node->name);
+    }
+    if (!replica->objective->output_wanted || run->plain) return CM_OK;
+    /* The loss works on logits; somebody wants the activation's output as well. */
+    const cmi_activation *activation = NULL;
+    const cmi_shape *out = cmi_sequential_output(replica->model);
+    CM_TRY(cmi_activation_find(cmi_sequential_final_activation(replica->model), &activation));
+    size_t columns = (size_t)out->dim[out->rank - 1], count = element_count(out);
+    return cmi_activation_forward(activation, replica->stream, run->rows * (count / columns), columns,
+                                  replica->nodes[replica->model->count - 1].y, replica->output);
+}
+
+static cmi_view label_of(const cmi_replica *replica, cmi_label_kind kind)
+{
+    return kind == CMI_LABEL_CLASS ? replica->class_label : replica->vector_label;
+}
+
+static cmi_view value_array(const cmi_replica *replica, int array)
+{
+    cmi_view view = replica->values;
+
+    view.offset += (size_t)array * replica->rows * replica->feed.items;
+    return view;
+}
+
+static cmi_view sum_view(const cmi_replica *replica, cmi_sum_set set)
+{
+    cmi_view view = replica->sums;
+
+    view.offset = (size_t)set * 2 * (1 + (size_t)replica->objective->metric_count);
+    return view;
+}
+
+cm_status cmi_replica_loss(cmi_replica *replica, const cmi_run *run)
+{
+    const cmi_objective *objective = replica->objective;
+    size_t items = run->rows * replica->feed.items, classes = replica->feed.label_count / replica->feed.items;
+    cmi_view last = replica->nodes[replica->model->count - 1].y;
+    cmi_loss_run loss = {.items = items,
+                         .classes = classes,
+                         .label = label_of(replica, objective->loss->labels),
+                         .pred = last,
+                         .value = value_array(replica, 0),
+                         .scale = (float)run->scale};
+
+    if (replica->weighted) loss.weight = replica->weight;
+    if (run->training) loss.dpred = replica->gradient[0];
+    CM_TRY_CTX(objective->loss->run(replica->stream, objective->loss_config, objective->logits, &loss), "loss \"%s\"",
+               objective->loss->entry.name);
+    for (int m = 0; m < objective->metric_count; m++) {
+        const cmi_metric_use *use = &objective->metrics[m];
+        const char *final = cmi_sequential_final_activation(replica->model), *wanted = cmi_metric_use_logits_of(use);
+        bool logits = objective->logits && wanted && final && !strcmp(final, wanted);
+        cmi_metric_run metric = {.items = items,
+                                 .classes = classes,
+                                 .label = label_of(replica, cmi_metric_use_labels(use)),
+                                 .pred = objective->logits && !logits ? replica->output : last,
+                                 .logits = logits,
+                                 .value = value_array(replica, 1 + m)};
+        CM_TRY_CTX(cmi_metric_use_run(use, replica->stream, &metric), "metric \"%s\"", use->name);
+    }
+    return cmi_op_fold(replica->stream, items, 1 + (size_t)objective->metric_count, replica->rows * replica->feed.items,
+                       (float)run->loss_factor, (float)run->scale, replica->values, sum_view(replica, run->sums),
+                       replica->control);
+}
+
+/* Index of the first layer below which nothing is trained: backward stops there. */
+static int last_needed(const cmi_replica *replica)
+{
+    for (int n = 0; n < replica->model->count; n++)
+        if (cmi_node_trainable(&replica->model->nodes[n]) && replica->model->nodes[n].spec.params) return n;
+    return replica->model->count;
+}
+
+cm_status cmi_replica_backward(cmi_replica *replica, const cmi_run *run)
+{
+    int lowest = last_needed(replica), turn = 0;
+
+    for (int n = replica->model->count - 1; n >= lowest; n--) {
+        const cmi_node *node = &replica->model->nodes[n];
+        if (node->spec.alias) continue;
+        cmi_pass pass = pass_of(replica, run, n);
+        pass.dy = replica->gradient[turn];
+        pass.dx = replica->gradient[1 - turn];
+        pass.want_dx = n > lowest;
+        pass.want_grads = cmi_node_trainable(node);
+        CM_TRY_CTX(node->layer->backward(&pass), "layer %d \"%s\" backward", n, node->name);
+        turn = 1 - turn;
+    }
+    return CM_OK;
+}
+
+cm_status cmi_replica_no_rows(cmi_replica *replica)
+{
+    return cmi_buffer_fill(replica->stream, replica->grads, 0, replica->plan->grad_count * sizeof(float), 0);
+}
+
+/* ---- the update ---- */
+
+/* Factor of each tensor's gradient under clipnorm or global_clipnorm: sums of squares per block on the device, folded
+ * on the host in double, in tensor and block order. */
+static cm_status make_factors(cmi_replica *replica, const cmi_optim_common *common)
+{
+    const cmi_plan *plan = replica->plan;
+    cmi_view grads = {replica->grads, 0, plan->grad_count};
+    double global = 0;
+
+    CM_TRY(cmi_op_square_sums(replica->stream, plan->block_count, replica->table, grads, replica->partial));
+    CM_TRY(cmi_buffer_read(replica->stream, replica->partial.buffer, 0, plan->block_count * sizeof(float),
+                           replica->partial_host));
+    for (size_t b = 0; b < plan->block_count; b++) global += (double)replica->partial_host[b];
+    global = sqrt(global);
+    size_t b = 0;
+    for (int t = 0; t < plan->trainable_count; t++) {
+        double sum = 0, clip = common->clipnorm;
+        for (; b < plan->block_count && plan->blocks[b].tensor == (uint32_t)t; b++) sum += (double)replica->partial_host[b];
+        /* clipnorm: g c / max(|g|, c); global_clipnorm: g c min(1/G, 1/c), not a number when G is not finite. */
+        if (!isnan(clip))
+            replica->factor_host[t] = (float)(clip / fmax(sqrt(sum), clip));
+        else
+            replica->factor_host[t] = isfinite(global) ? (float)(common->global_clipnorm / fmax(global, common->global_clipnorm))
+                                                       : (float)NAN;
+    }
+    return cmi_buffer_write(replica->stream, replica->factor.buffer, 0, (size_t)plan->trainable_count * sizeof(float),
+                            replica->factor_host);
+}
+
+cm_status cmi_replica_update(cmi_replica *replica, const cmi_optim *optim, const void *config, uint64_t step, double rate)
+{
+    const cmi_optim_common *common = config;
+    const cmi_plan *plan = replica->plan;
+    cmi_update update = {.body = optim->body(config),
+                         .slots = replica->slots,
+                         .table = replica->table,
+                         .grads = {replica->grads, 0, plan->grad_count},
+                         .params = {replica->params, 0, plan->param_count}};
+
+    if (!plan->block_count) return CM_OK;
+    if (!isnan(common->clipnorm) || !isnan(common->global_clipnorm)) {
+        CM_TRY(make_factors(replica, common));
+        update.factor = replica->factor;
+    }
+    if (!isnan(common->clipvalue)) update.limit = (float)common->clipvalue;
+    if (!isnan(common->weight_decay)) update.decay = (float)(common->weight_decay * rate);
+    for (int s = 0; s < replica->slots; s++) update.slot[s] = (cmi_view){replica->slot[s], 0, plan->grad_count};
+    optim->scalars(config, step, rate, update.h);
+    for (int b = 0; b < plan->bucket_count; b++) {
+        update.table.offset = plan->buckets[b].first_block;
+        update.blocks = plan->buckets[b].block_count;
+        CM_TRY_CTX(cmi_op_update(replica->stream, &update), "optimizer \"%s\"", optim->entry.name);
+    }
+    return CM_OK;
+}
+
+/* ---- to and from the host ---- */
+
+cm_status cmi_replica_clear_sums(cmi_replica *replica, cmi_sum_set set)
+{
+    size_t bytes = 2 * (1 + (size_t)replica->objective->metric_count) * sizeof(float);
+
+    return cmi_buffer_fill(replica->stream, replica->sums.buffer, (size_t)set * bytes, bytes, 0);
+}
+
+cm_status cmi_replica_read_sums(cmi_replica *replica, cmi_sum_set set, double *sums)
+{
+    float pairs[2 * CMI_MAX_SUMS];
+    size_t arrays = 1 + (size_t)replica->objective->metric_count, bytes = 2 * arrays * sizeof(float);
+
+    CM_ASSERT(arrays <= CMI_MAX_SUMS);
+    CM_TRY(cmi_buffer_read(replica->stream, replica->sums.buffer, (size_t)set * bytes, bytes, pairs));
+    for (size_t a = 0; a < arrays; a++) sums[a] = (double)pairs[2 * a] + (double)pairs[2 * a + 1];
+    return CM_OK;
+}
+
+cm_status cmi_replica_read_loss(cmi_replica *replica, float *loss)
+{
+    return cmi_buffer_read(replica->stream, replica->control.buffer, CMI_CONTROL_LOSS * sizeof(float), sizeof *loss, loss);
+}
+
+cm_status cmi_replica_read_output(cmi_replica *replica, size_t rows, float *out)
+{
+    size_t count = element_count(cmi_sequential_output(replica->model));
+
+    return cmi_buffer_read(replica->stream, replica->nodes[replica->model->count - 1].y.buffer, 0, rows * count * sizeof(float), out);
+}
+
+cm_status cmi_replica_map_bucket(cmi_replica *replica, int bucket, float **host)
+{
+    return cmi_buffer_map(replica->stream, replica->buckets[bucket], 0, cmi_buffer_bytes(replica->buckets[bucket]),
+                          CMI_MAP_READ_WRITE, (void **)host);
+}
+
+cm_status cmi_replica_unmap_bucket(cmi_replica *replica, int bucket, float *host)
+{
+    return cmi_buffer_unmap(replica->stream, replica->buckets[bucket], host);
+}
+
+cm_status cmi_replica_map_params(cmi_replica *replica, cmi_map_mode mode, float **host)
+{
+    return cmi_buffer_map(replica->stream, replica->params, 0, replica->plan->param_count * sizeof(float), mode,
+                          (void **)host);
+}
+
+cm_status cmi_replica_unmap_params(cmi_replica *replica, float *host)
+{
+    return cmi_buffer_unmap(replica->stream, replica->params, host);
+}
+
+cm_status cmi_replica_write_params(cmi_replica *replica, size_t offset, size_t count, const float *values)
+{
+    return cmi_buffer_write(replica->stream, replica->params, offset * sizeof(float), count * sizeof(float), values);
+}
+
+cm_status cmi_replica_read_params(cmi_replica *replica, size_t offset, size_t count, float *values)
+{
+    return cmi_buffer_read(replica->stream, replica->params, offset * sizeof(float), count * sizeof(float), values);
+}
+
+size_t cmi_replica_all_count(const cmi_replica *replica)
+{
+    return replica->plan->param_count + (size_t)replica->slots * replica->plan->grad_count;
+}
+
+cm_status cmi_replica_read_all(cmi_replica *replica, float *values)
+{
+    size_t params = replica->plan->param_count, slot = replica->plan->grad_count;
+
+    CM_TRY(cmi_replica_read_params(replica, 0, params, values));
+    for (int s = 0; s < replica->slots; s++)
+        CM_TRY(cmi_buffer_read(replica->stream, replica->slot[s], 0, slot * sizeof(float), values + params + (size_t)s * slot));
+    return CM_OK;
+}
+
+cm_status cmi_replica_write_all(cmi_replica *replica, const float *values)
+{
+    size_t params = replica->plan->param_count, slot = replica->plan->grad_count;
+
+    CM_TRY(cmi_replica_write_params(replica, 0, params, values));
+    for (int s = 0; s < replica->slots; s++)
+        CM_TRY(cmi_buffer_write(replica->stream, replica->slot[s], 0, slot * sizeof(float), values + params + (size_t)s * slot));
+    return CM_OK;
+}
+
+cmi_stream *cmi_replica_stream(const cmi_replica *replica)
+{
+    return replica->stream;
+}
