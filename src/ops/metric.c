@@ -22,7 +22,7 @@ cm_status cmi_op_fold(cmi_stream *stream, size_t items, size_t arrays, size_t st
 {
     static const cmi_kernel kernel = {.source = "metric", .name = "fold", .exact = true};
 
-    return CMI_LAUNCH(stream, &kernel, ((cmi_range){.groups = arrays}), cmi_uint(items), cmi_uint(stride),
-                      cmi_float((double)factor0), cmi_float((double)control_scale), cmi_buf(value), cmi_buf(sums),
-                      cmi_buf(control));
+    return CMI_LAUNCH(stream, &kernel, ((cmi_range){.groups = arrays}), cmi_uint(arrays), cmi_uint(items),
+                      cmi_uint(stride), cmi_float((double)factor0), cmi_float((double)control_scale), cmi_buf(value),
+                      cmi_buf(sums), cmi_buf(control));
 }
