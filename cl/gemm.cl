@@ -22,23 +22,31 @@
 #define CM_EPILOGUE(x) (x)
 #endif
 
+/* How much of a panel of B is ever read: a narrow tile takes one vector. */
+#define CM_FILLED(count) ((count) <= CM_V ? CM_V : CM_NR)
+
 /* Packs `steps` steps of a panel whose elements lie next to each other: element e of step s is src[s*stride + e].
- * Elements from `count` on are zero.  dst[steps][width]. */
-static inline void pack_rows(__global const float *src, uint stride, uint count, uint width, uint steps,
+ * dst[steps][width]; elements from `count` to `filled` are zero. */
+static inline void pack_rows(__global const float *src, uint stride, uint count, uint filled, uint width, uint steps,
                              __global float *dst)
 {
-    for (uint s = 0; s < steps; s++, src += stride, dst += width)
-        for (uint e = 0; e < width; e += CM_V) {
-            if (e + CM_V <= width)
-                CM_VSTORE(cm_load(src, e, count), dst + e);
-            else
-                for (uint i = e; i < width; i++) dst[i] = i < count ? src[i] : 0.0f;
+    if (count == width && width % CM_V == 0) {
+        for (uint s = 0; s < steps; s++, src += stride, dst += width)
+            for (uint e = 0; e < width; e += CM_V) CM_VSTORE(CM_VLOAD(src + e), dst + e);
+    } else if (count == width && width % 4 == 0) {
+        for (uint s = 0; s < steps; s++, src += stride, dst += width)
+            for (uint e = 0; e < width; e += 4) vstore4(vload4(0, src + e), 0, dst + e);
+    } else {
+        for (uint s = 0; s < steps; s++, src += stride, dst += width) {
+            for (uint e = 0; e < count; e++) dst[e] = src[e];
+            for (uint e = count; e < filled; e++) dst[e] = 0.0f;
         }
+    }
 }
 
 /* The same for a panel whose steps lie next to each other: element e of step s is src[e*stride + s].  Squares of 4 x 4 are
  * turned in registers. */
-static inline void pack_columns(__global const float *src, uint stride, uint count, uint width, uint steps,
+static inline void pack_columns(__global const float *src, uint stride, uint count, uint filled, uint width, uint steps,
                                 __global float *dst)
 {
     uint e = 0;
@@ -55,13 +63,16 @@ static inline void pack_columns(__global const float *src, uint stride, uint cou
         }
         for (; s < steps; s++, to += width) vstore4((float4)(r0[s], r1[s], r2[s], r3[s]), 0, to);
     }
-    for (; e < width; e++)
-        for (uint s = 0; s < steps; s++) dst[s * width + e] = e < count ? src[(size_t)e * stride + s] : 0.0f;
+    for (; e < count; e++)
+        for (uint s = 0; s < steps; s++) dst[s * width + e] = src[(size_t)e * stride + s];
+    if (count < filled)
+        for (uint s = 0; s < steps; s++)
+            for (uint z = count; z < filled; z++) dst[s * width + z] = 0.0f;
 }
 
-/* One tile over one block of k.  Step s reads a[s*a_step ...] and b[s*b_step ...].  `keep` multiplies the old C, which is not read
+/* One tile over one block of k, `wide` two vectors of columns or one.  Step s reads a[s*a_step ...] and b[s*b_step ...].  `keep` multiplies the old C, which is not read
  * when it is 0; with `last` the bias is added and the activation applied. */
-static inline void tile(uint rows, uint columns, uint steps, __global const float *a, uint a_step,
+static inline __attribute__((always_inline)) void tile(const int wide, uint rows, uint columns, uint steps, __global const float *a, uint a_step,
                         __global const float *b, uint b_step, __global float *c, uint ldc, float keep, int last,
                         int has_bias, __global const float *bias)
 {
@@ -70,12 +81,12 @@ static inline void tile(uint rows, uint columns, uint steps, __global const floa
 #pragma unroll
     for (int i = 0; i < CM_MR; i++) lo[i] = hi[i] = (real)(0.0f);
     for (uint s = 0; s < steps; s++) {
-        real b0 = CM_VLOAD(b), b1 = CM_VLOAD(b + CM_V);
+        real b0 = CM_VLOAD(b), b1 = wide ? CM_VLOAD(b + CM_V) : (real)(0.0f);
 #pragma unroll
         for (int i = 0; i < CM_MR; i++) {
             real ai = (real)(a[i]);
             lo[i] = fma(ai, b0, lo[i]);
-            hi[i] = fma(ai, b1, hi[i]);
+            if (wide) hi[i] = fma(ai, b1, hi[i]);
         }
         a += a_step;
         b += b_step;
@@ -83,7 +94,7 @@ static inline void tile(uint rows, uint columns, uint steps, __global const floa
     real bias0 = (real)(0.0f), bias1 = (real)(0.0f);
     if (last && has_bias) {
         bias0 = cm_load(bias, 0, columns);
-        if (columns > CM_V) bias1 = cm_load(bias, CM_V, columns);
+        if (wide) bias1 = cm_load(bias, CM_V, columns);
     }
 #pragma unroll
     for (int i = 0; i < CM_MR; i++) {
@@ -92,14 +103,14 @@ static inline void tile(uint rows, uint columns, uint steps, __global const floa
             real r0 = lo[i] + bias0, r1 = hi[i] + bias1;
             if (keep != 0.0f) {
                 r0 = fma((real)(keep), cm_load(row, 0, columns), r0);
-                if (columns > CM_V) r1 = fma((real)(keep), cm_load(row, CM_V, columns), r1);
+                if (wide) r1 = fma((real)(keep), cm_load(row, CM_V, columns), r1);
             }
             if (last) {
                 r0 = CM_EPILOGUE(r0);
-                r1 = CM_EPILOGUE(r1);
+                if (wide) r1 = CM_EPILOGUE(r1);
             }
             cm_store(r0, row, 0, columns);
-            if (columns > CM_V) cm_store(r1, row, CM_V, columns);
+            if (wide) cm_store(r1, row, CM_V, columns);
         }
     }
 }
@@ -109,7 +120,7 @@ static inline void tile(uint rows, uint columns, uint steps, __global const floa
  * CM_MR and CM_NR, and writes only them.  `workspace` has `part` floats for each: first A's block, mc * kc, then
  * B's, kc * columns_each.  k = 0 gives act(beta C + bias). */
 __kernel void gemm(uint m, uint n, uint k, uint transpose_a, uint transpose_b, uint rows_each, uint columns_each, uint mc,
-                   uint kc, uint pack_b, float beta, uint has_bias, uint part, __global const float *a, uint a_at,
+                   uint kc, uint pack_a, uint pack_b, float beta, uint has_bias, uint part, __global const float *a, uint a_at,
                    __global const float *b, uint b_at, __global float *c, uint c_at, __global const float *bias,
                    uint bias_at, __global float *workspace, uint workspace_at)
 {
@@ -132,9 +143,9 @@ __kernel void gemm(uint m, uint n, uint k, uint transpose_a, uint transpose_b, u
             uint count = min(j1 - j, (uint)CM_NR);
             __global float *to = packed_b + (size_t)(j - j0) * steps;
             if (transpose_b)
-                pack_columns(b + (size_t)j * ldb + s0, ldb, count, CM_NR, steps, to);
+                pack_columns(b + (size_t)j * ldb + s0, ldb, count, CM_FILLED(count), CM_NR, steps, to);
             else if (pack_b || count < CM_NR)
-                pack_rows(b + (size_t)s0 * ldb + j, ldb, count, CM_NR, steps, to);
+                pack_rows(b + (size_t)s0 * ldb + j, ldb, count, CM_FILLED(count), CM_NR, steps, to);
         }
         for (uint ic = i0; ic < i1; ic += mc) {
             uint ie = min(ic + mc, i1);
@@ -142,9 +153,9 @@ __kernel void gemm(uint m, uint n, uint k, uint transpose_a, uint transpose_b, u
                 uint count = min(ie - i, (uint)CM_MR);
                 __global float *to = packed_a + (size_t)(i - ic) * steps;
                 if (!transpose_a)
-                    pack_columns(a + (size_t)i * lda + s0, lda, count, CM_MR, steps, to);
-                else if (count < CM_MR)
-                    pack_rows(a + (size_t)s0 * lda + i, lda, count, CM_MR, steps, to);
+                    pack_columns(a + (size_t)i * lda + s0, lda, count, CM_MR, CM_MR, steps, to);
+                else if (pack_a || count < CM_MR)
+                    pack_rows(a + (size_t)s0 * lda + i, lda, count, CM_MR, CM_MR, steps, to);
             }
             for (uint j = j0; j < j1; j += CM_NR) {
                 uint columns = min(j1 - j, (uint)CM_NR);
@@ -152,10 +163,14 @@ __kernel void gemm(uint m, uint n, uint k, uint transpose_a, uint transpose_b, u
                 __global const float *bp = b_there ? b + (size_t)s0 * ldb + j : packed_b + (size_t)(j - j0) * steps;
                 for (uint i = ic; i < ie; i += CM_MR) {
                     uint rows = min(ie - i, (uint)CM_MR);
-                    int a_there = transpose_a && rows == CM_MR;
+                    int a_there = transpose_a && !pack_a && rows == CM_MR;
                     __global const float *ap = a_there ? a + (size_t)s0 * lda + i : packed_a + (size_t)(i - ic) * steps;
-                    tile(rows, columns, steps, ap, a_there ? lda : CM_MR, bp, b_there ? ldb : CM_NR,
-                         c + (size_t)i * n + j, n, keep, last, has_bias, bias + j);
+                    uint a_step = a_there ? lda : CM_MR, b_step = b_there ? ldb : CM_NR;
+                    __global float *to = c + (size_t)i * n + j;
+                    if (columns > CM_V)
+                        tile(1, rows, columns, steps, ap, a_step, bp, b_step, to, n, keep, last, has_bias, bias + j);
+                    else
+                        tile(0, rows, columns, steps, ap, a_step, bp, b_step, to, n, keep, last, has_bias, bias + j);
                 }
             }
         }

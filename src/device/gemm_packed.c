@@ -8,16 +8,17 @@
 #include "device/gemm_internal.h"
 #include "device/internal.h"
 
-/* The largest block of k; rows of a block of A, whose MC x KC floats (384 KiB) share the second-level cache with a panel of
- * B; and from how many rows of C on B is packed although it could be read in place. */
-enum { KC = 512, MC = 192, PACK_B_ROWS = 512 };
+/* KC is the largest block of k: a longer one saves passes over C.  A block of A has MC x KC floats (384 KiB) and shares the
+ * second-level cache with a panel of B.  An operand that could be read in place is packed all the same when it is used
+ * often (B from IN_PLACE_ROWS rows of C on) or when its steps lie pages apart (A). */
+enum { KC = 1024, MC = 96, IN_PLACE_ROWS = 512, IN_PLACE_STEPS = 256 };
 
 typedef struct cut {
     size_t mr, nr;                   /* the tile */
     size_t kc, mc;                   /* the blocks */
     size_t rows_each, columns_each;  /* the rectangle of a work-item */
     size_t items, part;              /* work-items, floats of workspace for each */
-    bool pack_b;
+    bool pack_a, pack_b;
 } cut;
 
 static size_t up(size_t n, size_t to)
@@ -30,10 +31,11 @@ static size_t divided(size_t n, size_t by)
     return (n + by - 1) / by;
 }
 
-/* 32 registers of 16 floats hold 24 sums, 2 of B and 1 of A; 16 registers of 8 or 4 hold 12 sums. */
+/* 16 registers of 8 or 4 floats hold 12 sums, 2 vectors of B and 1 of A.  32 registers of 16 would hold 24 sums; 16 of them
+ * already hide the latency of the additions, and 8 rows divide the batches that people use. */
 static size_t tile_rows(size_t vector)
 {
-    return vector == 16 ? 12 : vector == 1 ? 4 : 6;
+    return vector == 16 ? 8 : vector == 1 ? 4 : 6;
 }
 
 static cut cut_product(const cmi_device_facts *facts, const cmi_gemm *g)
@@ -56,7 +58,8 @@ static cut cut_product(const cmi_device_facts *facts, const cmi_gemm *g)
             c.rows_each = up(divided(g->m, wanted), c.mr);
     }
     c.mc = c.rows_each < MC ? c.rows_each : up(divided(c.rows_each, divided(c.rows_each, MC)), c.mr);
-    c.pack_b = g->m > PACK_B_ROWS;
+    c.pack_a = g->m > IN_PLACE_ROWS && c.kc > IN_PLACE_STEPS;
+    c.pack_b = g->m > IN_PLACE_ROWS;
     c.items = divided(g->m, c.rows_each) * divided(g->n, c.columns_each);
     c.part = up(c.mc * c.kc + c.kc * c.columns_each, 16);
     return c;
@@ -74,7 +77,7 @@ cm_status cmi_gemm_packed(cmi_stream *stream, const cmi_gemm *g)
     CM_TRY(cmi_stream_workspace(stream, c.items * c.part * sizeof(float), &workspace));
     return CMI_LAUNCH(stream, &kernel, ((cmi_range){.items = c.items}), cmi_uint(g->m), cmi_uint(g->n), cmi_uint(g->k),
                       cmi_uint(g->transpose_a), cmi_uint(g->transpose_b), cmi_uint(c.rows_each),
-                      cmi_uint(c.columns_each), cmi_uint(c.mc), cmi_uint(c.kc), cmi_uint(c.pack_b),
+                      cmi_uint(c.columns_each), cmi_uint(c.mc), cmi_uint(c.kc), cmi_uint(c.pack_a), cmi_uint(c.pack_b),
                       cmi_float((double)g->beta), cmi_uint(g->bias.buffer != NULL), cmi_uint(c.part), cmi_buf(g->a),
                       cmi_buf(g->b), cmi_buf(g->c), cmi_buf(g->bias.buffer ? g->bias : g->c),
                       cmi_buf((cmi_view){workspace, 0, 0}));

@@ -84,10 +84,11 @@ START_TEST(small_sizes)
 }
 END_TEST
 
-/* Several blocks of k, several panels each way, and the shapes of B01 and of a layer. */
+/* Several blocks of k and of rows, operands packed and in place, and the shapes of B01 and of a layer. */
 START_TEST(blocks_of_k)
 {
-    static const size_t shapes[][3] = {{13, 33, 383}, {13, 33, 384}, {13, 33, 385}, {3, 70, 1000}, {100, 100, 100}, {64, 10, 512}, {200, 65, 20}};
+    static const size_t shapes[][3] = {{13, 33, 1024}, {13, 33, 1025}, {7, 40, 2050}, {3, 70, 1000}, {100, 100, 100},
+                                       {64, 10, 512}, {200, 65, 20}, {520, 35, 300}, {521, 10, 257}};
     bool ta = transposes[_i] & 1, tb = transposes[_i] & 2;
 
     for (int s = 0; s < CM_TEST_COUNT(shapes); s++)
