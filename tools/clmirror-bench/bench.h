@@ -1,9 +1,10 @@
 /* bench.h - what a bench is, and what the files of clmirror-bench share.
  *
- * A bench is a constant descriptor in its own file plus one line in registry.def.  It prepares a list of cases; a case has
- * one or more sides that are compared (ours, a reference).  main.c runs the sides of a case in turn, repetition by
- * repetition, so that what disturbs the machine disturbs both; the first round warms up and is not timed.  Then the
- * results are checked and the case is reported.
+ * A bench is a constant descriptor in its own file plus one line in registry.def.  It prepares a
+ * list of cases; a case has one or more sides that are compared (ours, a reference).  main.c runs
+ * the sides of a case in turn, repetition by repetition, so that what disturbs the machine
+ * disturbs both; the first round warms up and is not timed.  Then the results are checked and the
+ * case is reported.
  *
  * This program is linked with the static library and may use internal functions.  One thread. */
 #ifndef CLMIRROR_BENCH_H
@@ -49,7 +50,7 @@ typedef struct bench_descriptor {
     const bench_option *options; /* ends with a NULL name */
     /* Takes one of its options; false after a message: wrong usage. */
     bool (*option)(const char *name, const char *value);
-    /* Opens the devices and makes what all cases share.  Returns an exit status, after a message. */
+    /* Opens the devices, makes what all cases share.  Returns an exit status, after a message. */
     int (*prepare)(bench_run *run);
     /* Makes the operands of a case. */
     cm_status (*begin)(bench_run *run, int k);
@@ -66,7 +67,8 @@ typedef struct bench_descriptor {
 /* ---- options.c ---- */
 
 /* Reads what follows the bench's name; returns -1 to go on, else the exit status. */
-int bench_read_options(const bench_descriptor *bench, int argc, char **argv, bench_options *options);
+int bench_read_options(const bench_descriptor *bench, int argc, char **argv,
+                       bench_options *options);
 /* A whole number of min ... max at the beginning of a text; *end is set behind it. */
 bool bench_parse_whole(const char *text, long min, long max, long *value, const char **end);
 
@@ -78,7 +80,8 @@ bench_stats bench_stats_of(double *seconds, int count);
 const char *bench_time_text(double seconds, char *text, size_t bytes);
 /* A new row {"bench": name}, NULL when no file is wanted; cJSON accepts the NULL. */
 cJSON *bench_row(bench_run *run, const char *name);
-/* One row a line; false after a message.  `try_only`: finds out whether the file can be written, and leaves it alone. */
+/* One row a line; false after a message.  `try_only`: finds out whether the file can be written,
+ * and leaves it alone. */
 bool bench_write_rows(const char *path, const cJSON *rows, bool try_only);
 
 #endif

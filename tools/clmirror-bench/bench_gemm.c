@@ -1,11 +1,12 @@
 /* bench_gemm.c - the matrix product of device/gemm.h, beside OpenBLAS on as many threads.
  *
- * A case is a shape and an op; both sides get the same operands.  Everything that a call of the library costs is
- * inside the time, the packing of both operands too: one repetition is one call and the wait for its end, or, for products
- * so small that the wait would be most of it, 100 calls in a row and one wait.
+ * A case is a shape and an op; both sides get the same operands.  Everything that a call of the
+ * library costs is inside the time, the packing of both operands too: one repetition is one call
+ * and the wait for its end, or, for products so small that the wait would be most of it, 100 calls
+ * in a row and one wait.
  *
- * The result is compared with sums in double: every element of small products, a sample of large ones.  C is filled with
- * NaN before, so an element that was left out is seen in any case. */
+ * The result is compared with sums in double: every element of small products, a sample of large
+ * ones.  C is filled with NaN before, so an element that was left out is seen in any case. */
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
@@ -19,8 +20,10 @@
 
 enum { MAX_CASES = 512, MAX_SIZE = 1 << 16, ROW_CALLS = 100, SAMPLES = 4096 };
 
-static const double ROW_BELOW = 2.5e6; /* operations of a product that is called 100 times in a row */
-static const double ALL_BELOW = 3.4e7; /* operations of a product of which every element is checked */
+static const double ROW_BELOW =
+    2.5e6; /* operations of a product that is called 100 times in a row */
+static const double ALL_BELOW =
+    3.4e7; /* operations of a product of which every element is checked */
 
 enum { OP_NN, OP_NT, OP_TN, OPS };
 static const char *const op_names[OPS] = {"nn", "nt", "tn"};
@@ -38,8 +41,8 @@ static struct {
     bool with_reference;
     cmi_device *device;
     cmi_stream *stream;
-    cmi_buffer *buffers[3];     /* A, B, C */
-    float *a, *b, *c[SIDES];    /* the same operands on the host, and the results */
+    cmi_buffer *buffers[3];  /* A, B, C */
+    float *a, *b, *c[SIDES]; /* the same operands on the host, and the results */
     double log_ratios, smallest;
 } state;
 
@@ -61,7 +64,8 @@ static bool add_shape(const char *text)
     long size[3];
     int op = OPS;
     for (int i = 0; i < 3; i++) {
-        if (!bench_parse_whole(at, 1, MAX_SIZE, &size[i], &at) || (i < 2 && *at++ != ',')) goto wrong;
+        if (!bench_parse_whole(at, 1, MAX_SIZE, &size[i], &at) || (i < 2 && *at++ != ','))
+            goto wrong;
     }
     product shape = {0, (int)size[0], (int)size[1], (int)size[2]};
     if (!*at) {
@@ -69,13 +73,16 @@ static bool add_shape(const char *text)
             if (!add_case(shape)) return false;
         return true;
     }
-    for (op = 0; *at == ',' && op < OPS && strcmp(at + 1, op_names[op]) != 0;) op++;
+    for (op = 0; *at == ',' && op < OPS && strcmp(at + 1, op_names[op]) != 0;)
+        op++;
     if (*at != ',' || op == OPS) goto wrong;
     shape.op = op;
     return add_case(shape);
 wrong:
-    fprintf(stderr, "clmirror-bench: shape \"%s\": M,N,K or M,N,K,op expected, sizes from 1 to %d, op nn, nt or tn\n", text,
-            MAX_SIZE);
+    fprintf(stderr,
+            "clmirror-bench: shape \"%s\": M,N,K or M,N,K,op expected, sizes from 1 to %d, op nn, "
+            "nt or tn\n",
+            text, MAX_SIZE);
     return false;
 }
 
@@ -86,16 +93,19 @@ static bool option(const char *name, const char *value)
     if (strcmp(value, "auto") == 0) return state.wanted = CMI_GEMM_AUTO, true;
     if (strcmp(value, "packed") == 0) return state.wanted = CMI_GEMM_PACKED, true;
     if (strcmp(value, "clblast") == 0) return state.wanted = CMI_GEMM_CLBLAST, true;
-    fprintf(stderr, "clmirror-bench: --implementation \"%s\": packed, clblast or auto expected\n", value);
+    fprintf(stderr, "clmirror-bench: --implementation \"%s\": packed, clblast or auto expected\n",
+            value);
     return false;
 }
 
 static void add_default_shapes(void)
 {
-    static const char *const shapes[] = {"128,512,784", "128,512,512",    "256,512,784",    "784,512,128",
-                                         "512,512,512", "1024,1024,1024", "2048,2048,2048", "1000,1000,1000"};
+    static const char *const shapes[] = {"128,512,784",    "128,512,512",   "256,512,784",
+                                         "784,512,128",    "512,512,512",   "1024,1024,1024",
+                                         "2048,2048,2048", "1000,1000,1000"};
     if (state.count) return;
-    for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) (void)add_shape(shapes[i]);
+    for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++)
+        (void)add_shape(shapes[i]);
 }
 
 /* ---- device ---- */
@@ -109,7 +119,9 @@ static cm_status open_device(const char *selection)
     if (!status) status = cm_device_select(list, selection, choices, &count);
     if (!status) status = cmi_device_open(list, &choices[0], &state.device);
     cm_device_list_destroy(list);
-    if (!status) status = cmi_stream_create(state.device, cmi_knob_number(CMI_KNOB_TIMEOUT_MS), &state.stream);
+    if (!status)
+        status =
+            cmi_stream_create(state.device, cmi_knob_number(CMI_KNOB_TIMEOUT_MS), &state.stream);
     if (status) return status;
     cmi_stream_own(state.stream);
     const cmi_device_facts *facts = cmi_device_get_facts(state.device);
@@ -139,7 +151,8 @@ static int prepare(bench_run *run)
     }
     const cmi_device_facts *facts = cmi_device_get_facts(state.device);
     /* A serial device computes in the calling thread, whatever the number of its units. */
-    if (state.with_reference && !reference_open(facts->serial ? 1 : (int)facts->units)) return BENCH_USAGE;
+    if (state.with_reference && !reference_open(facts->serial ? 1 : (int)facts->units))
+        return BENCH_USAGE;
     state.smallest = INFINITY;
     run->cases = state.count;
     run->sides = state.with_reference ? SIDES : 1;
@@ -168,10 +181,12 @@ static double operations(const product *p)
 
 static void drop_operands(void)
 {
-    for (int i = 0; i < 3; i++) cmi_buffer_destroy(state.buffers[i]);
+    for (int i = 0; i < 3; i++)
+        cmi_buffer_destroy(state.buffers[i]);
     cmi_free(state.a);
     cmi_free(state.b);
-    for (int i = 0; i < SIDES; i++) cmi_free(state.c[i]);
+    for (int i = 0; i < SIDES; i++)
+        cmi_free(state.c[i]);
     memset(state.buffers, 0, sizeof state.buffers);
     memset(state.c, 0, sizeof state.c);
     state.a = state.b = NULL;
@@ -183,7 +198,8 @@ static cm_status fill(float **host, size_t count, uint64_t index, cmi_buffer **b
     cmi_rng rng;
     CM_TRY(CMI_NEW(count, host));
     cmi_rng_init(&rng, 0, CMI_RNG_DATA, index);
-    for (size_t i = 0; i < count; i++) (*host)[i] = 2 * cmi_rng_float(&rng) - 1;
+    for (size_t i = 0; i < count; i++)
+        (*host)[i] = 2 * cmi_rng_float(&rng) - 1;
     CM_TRY(cmi_buffer_create(state.device, count * sizeof(float), buffer));
     return cmi_buffer_write(state.stream, *buffer, 0, count * sizeof(float), *host);
 }
@@ -199,7 +215,8 @@ static cm_status begin(bench_run *run, int k)
     CM_TRY(cmi_buffer_fill(state.stream, state.buffers[2], 0, count * sizeof(float), 0x7fc00000u));
     for (int side = 0; side < run->sides; side++) {
         CM_TRY(CMI_NEW(count, &state.c[side]));
-        for (size_t i = 0; i < count; i++) state.c[side][i] = NAN;
+        for (size_t i = 0; i < count; i++)
+            state.c[side][i] = NAN;
     }
     return cmi_stream_finish(state.stream);
 }
@@ -225,7 +242,8 @@ static cm_status measure(bench_run *run, int k, int side, double *seconds)
     (void)run;
     for (int i = 0; i < calls; i++) {
         if (side == REFERENCE) {
-            reference_gemm(gemm.transpose_a, gemm.transpose_b, p->m, p->n, p->k, state.a, state.b, state.c[REFERENCE]);
+            reference_gemm(gemm.transpose_a, gemm.transpose_b, p->m, p->n, p->k, state.a, state.b,
+                           state.c[REFERENCE]);
         } else {
             cmi_stream_rewind(state.stream, CMI_TRACK_OTHER);
             CM_TRY(cmi_gemm_run_as(state.stream, &gemm, state.wanted));
@@ -238,7 +256,8 @@ static cm_status measure(bench_run *run, int k, int side, double *seconds)
 
 /* ---- check ---- */
 
-/* How far element (i,j) is from the sum in double, in units of what rounding may do: 4 * 2^-24 * sqrt(K) * sum |a b|. */
+/* How far element (i,j) is from the sum in double, in units of what rounding may do: 4 * 2^-24 *
+ * sqrt(K) * sum |a b|. */
 static double distance(const product *p, const float *c, size_t i, size_t j, double *expected)
 {
     size_t m = (size_t)p->m, n = (size_t)p->n, depth = (size_t)p->k;
@@ -262,16 +281,17 @@ static bool check_side(const product *p, const float *c, const char *who)
     cmi_rng_init(&rng, 0, CMI_RNG_DATA, 2);
     for (size_t i = 0; i < count; i++)
         if (!isfinite(c[i])) {
-            fprintf(stderr, "clmirror-bench: %s %d,%d,%d,%s: element (%zu,%zu) is %g\n", who, p->m, p->n, p->k,
-                    op_names[p->op], i / n, i % n, (double)c[i]);
+            fprintf(stderr, "clmirror-bench: %s %d,%d,%d,%s: element (%zu,%zu) is %g\n", who, p->m,
+                    p->n, p->k, op_names[p->op], i / n, i % n, (double)c[i]);
             return false;
         }
     for (size_t t = 0; t < turns; t++) {
         size_t at = all ? t : (size_t)cmi_rng_below(&rng, count);
         double expected = 0;
         if (distance(p, c, at / n, at % n, &expected) <= 1) continue;
-        fprintf(stderr, "clmirror-bench: %s %d,%d,%d,%s: element (%zu,%zu) is %.9g, %.9g expected\n", who, p->m, p->n,
-                p->k, op_names[p->op], at / n, at % n, (double)c[at], expected);
+        fprintf(stderr,
+                "clmirror-bench: %s %d,%d,%d,%s: element (%zu,%zu) is %.9g, %.9g expected\n", who,
+                p->m, p->n, p->k, op_names[p->op], at / n, at % n, (double)c[at], expected);
         return false;
     }
     return true;
@@ -280,7 +300,8 @@ static bool check_side(const product *p, const float *c, const char *who)
 static bool check(bench_run *run, int k)
 {
     const product *p = &state.cases[k];
-    if (cmi_buffer_read(state.stream, state.buffers[2], 0, size_c(p) * sizeof(float), state.c[OURS])) {
+    if (cmi_buffer_read(state.stream, state.buffers[2], 0, size_c(p) * sizeof(float),
+                        state.c[OURS])) {
         fprintf(stderr, "clmirror-bench: %s\n", cm_last_message());
         return false;
     }
@@ -349,7 +370,8 @@ static const bench_option options[] = {
      "128,512,784 128,512,512 256,512,784 784,512,128 512,512,512\n"
      "1024,1024,1024 2048,2048,2048 1000,1000,1000",
      true},
-    {"implementation", "NAME", "packed, clblast, or auto (what the library takes; the default)", false},
+    {"implementation", "NAME", "packed, clblast, or auto (what the library takes; the default)",
+     false},
     {"reference", NULL,
      "compare with OpenBLAS (libopenblas.so.0, opened at run time) on as\n"
      "many threads as the device has compute units, turn by turn",
@@ -360,8 +382,10 @@ static const bench_option options[] = {
 const bench_descriptor bench_gemm = {
     .name = "gemm",
     .doc = "the matrix product, in GF/s, and beside OpenBLAS",
-    .help = "Measures the library's matrix product on the first device of the selection.  One repetition is one call,\n"
-            "packing included, and the wait for its end; below 2.5 million operations (2MNK) 100 calls in a row and one\n"
+    .help = "Measures the library's matrix product on the first device of the selection.  One "
+            "repetition is one call,\n"
+            "packing included, and the wait for its end; below 2.5 million operations (2MNK) 100 "
+            "calls in a row and one\n"
             "wait.  Results are checked against sums in double precision.",
     .options = options,
     .option = option,

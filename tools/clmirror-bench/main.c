@@ -1,7 +1,8 @@
 /* main.c - clmirror-bench: finds the bench, runs its cases, checks them, reports them.
  *
- * The order of measuring is decided here once for all benches: one round that is not timed, then `repeat` rounds in which
- * every side runs once, one after the other.  Ratios of two sides are thus ratios of neighbours in time. */
+ * The order of measuring is decided here once for all benches: one round that is not timed, then
+ * `repeat` rounds in which every side runs once, one after the other.  Ratios of two sides are
+ * thus ratios of neighbours in time. */
 #include <string.h>
 #include "base/mem.h"
 #include "bench.h"
@@ -21,10 +22,13 @@ enum { BENCHES = sizeof benches / sizeof benches[0] };
 static int print_benches(FILE *file)
 {
     fputs("Usage: clmirror-bench BENCH [options]\n\n", file);
-    for (int i = 0; i < BENCHES; i++) fprintf(file, "  %-10s %s\n", benches[i]->name, benches[i]->doc);
-    fputs("\n`clmirror-bench BENCH --help` lists the options.  Every bench has --devices SEL, --repeat N and --json FILE,\n"
+    for (int i = 0; i < BENCHES; i++)
+        fprintf(file, "  %-10s %s\n", benches[i]->name, benches[i]->doc);
+    fputs("\n`clmirror-bench BENCH --help` lists the options.  Every bench has --devices SEL, "
+          "--repeat N and --json FILE,\n"
           "prints minimum, median and 95th percentile, and checks its results.\n"
-          "Exit status: 0 good; 1 a result was wrong, or a device failed; 2 wrong usage, or no usable device.\n",
+          "Exit status: 0 good; 1 a result was wrong, or a device failed; 2 wrong usage, or no "
+          "usable device.\n",
           file);
     return file == stdout ? BENCH_GOOD : BENCH_USAGE;
 }
@@ -42,7 +46,8 @@ static cm_status measure(const bench_descriptor *bench, bench_run *run, int k, d
     int repeat = run->options.repeat;
     double unused;
     CM_TRY(bench->begin(run, k));
-    for (int side = 0; side < run->sides; side++) CM_TRY(bench->run(run, k, side, &unused));
+    for (int side = 0; side < run->sides; side++)
+        CM_TRY(bench->run(run, k, side, &unused));
     for (int i = 0; i < repeat; i++)
         for (int side = 0; side < run->sides; side++)
             CM_TRY(bench->run(run, k, side, &seconds[side * repeat + i]));
@@ -84,7 +89,8 @@ static int run_bench(const bench_descriptor *bench, int argc, char **argv)
     if (!status) status = run_cases(bench, &run);
     bench->release();
     /* Wrong rows are written too: they show which. */
-    if (run.rows && status != BENCH_USAGE && !bench_write_rows(run.options.json, run.rows, false)) status = BENCH_FAILED;
+    if (run.rows && status != BENCH_USAGE && !bench_write_rows(run.options.json, run.rows, false))
+        status = BENCH_FAILED;
     cJSON_Delete(run.rows);
     return status;
 }

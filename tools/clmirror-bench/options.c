@@ -17,10 +17,12 @@ bool bench_parse_whole(const char *text, long min, long max, long *value, const 
 }
 
 /* An option and its help, whose lines begin in one column. */
-static void print_option(const char *letter, const char *name, const char *argument, const char *help)
+static void print_option(const char *letter, const char *name, const char *argument,
+                         const char *help)
 {
     char left[64];
-    snprintf(left, sizeof left, "  %s --%s%s%s", letter, name, argument ? " " : "", argument ? argument : "");
+    snprintf(left, sizeof left, "  %s --%s%s%s", letter, name, argument ? " " : "",
+             argument ? argument : "");
     for (const char *line = help, *end;; line = end + 1, left[0] = '\0') {
         end = strchr(line, '\n');
         printf("%-34s %.*s\n", left, end ? (int)(end - line) : (int)strlen(line), line);
@@ -31,14 +33,18 @@ static void print_option(const char *letter, const char *name, const char *argum
 static void print_help(const bench_descriptor *bench)
 {
     printf("Usage: clmirror-bench %s [options]\n\n%s\n\n", bench->name, bench->help);
-    for (const bench_option *o = bench->options; o->name; o++) print_option("   ", o->name, o->argument, o->help);
-    print_option("-d,", "devices", "SEL", "a selection as in `clmirror-info --help`; default CLMIRROR_DEVICES,\n"
-                                          "else all GPUs, else all accelerators, else the CPU");
+    for (const bench_option *o = bench->options; o->name; o++)
+        print_option("   ", o->name, o->argument, o->help);
+    print_option("-d,", "devices", "SEL",
+                 "a selection as in `clmirror-info --help`; default CLMIRROR_DEVICES,\n"
+                 "else all GPUs, else all accelerators, else the CPU");
     print_option("-n,", "repeat", "N", "timed repetitions; default 7");
     print_option("-j,", "json", "FILE", "write one JSON object a line for every row of the table");
     print_option("-h,", "help", NULL, "print this and end");
-    puts("\nPrinted are the minimum, the median and the 95th percentile; figures derived from a time use the median.\n"
-         "Exit status: 0 good; 1 a result was wrong, or a device failed; 2 wrong usage, no usable device, or no\n"
+    puts("\nPrinted are the minimum, the median and the 95th percentile; figures derived from a "
+         "time use the median.\n"
+         "Exit status: 0 good; 1 a result was wrong, or a device failed; 2 wrong usage, no usable "
+         "device, or no\n"
          "reference.");
 }
 
@@ -55,10 +61,12 @@ static int fill_longs(const bench_descriptor *bench, struct option *longs)
                                            {"json", required_argument, NULL, 'j'},
                                            {"help", no_argument, NULL, 'h'}};
     int count = 0;
-    for (size_t i = 0; i < sizeof common / sizeof common[0]; i++) longs[count++] = common[i];
+    for (size_t i = 0; i < sizeof common / sizeof common[0]; i++)
+        longs[count++] = common[i];
     for (int i = 0; bench->options[i].name; i++)
-        longs[count++] = (struct option){bench->options[i].name,
-                                         bench->options[i].argument ? required_argument : no_argument, NULL, OWN + i};
+        longs[count++] = (struct option){
+            bench->options[i].name, bench->options[i].argument ? required_argument : no_argument,
+            NULL, OWN + i};
     CM_ASSERT(count < MAX_OPTIONS);
     longs[count] = (struct option){NULL, 0, NULL, 0};
     return count;
@@ -72,7 +80,8 @@ static bool take_repeat(const char *text, bench_options *options)
         options->repeat = (int)value;
         return true;
     }
-    fprintf(stderr, "clmirror-bench: --repeat \"%s\": a whole number from 1 to %d expected\n", text, BENCH_MAX_REPEAT);
+    fprintf(stderr, "clmirror-bench: --repeat \"%s\": a whole number from 1 to %d expected\n", text,
+            BENCH_MAX_REPEAT);
     return false;
 }
 

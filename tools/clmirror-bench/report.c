@@ -1,7 +1,8 @@
 /* report.c - from seconds to figures, and the JSON file.
  *
- * The file has one JSON object a line, so that a run that is looked at while it goes on, or two files put together, can
- * still be read.  It is written in the end, under another name first, and replaced whole. */
+ * The file has one JSON object a line, so that a run that is looked at while it goes on, or two
+ * files put together, can still be read.  It is written in the end, under another name first, and
+ * replaced whole. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +19,8 @@ static int by_size(const void *a, const void *b)
 bench_stats bench_stats_of(double *seconds, int count)
 {
     qsort(seconds, (size_t)count, sizeof *seconds, by_size);
-    int middle = count / 2, last = (95 * count + 99) / 100 - 1; /* nearest rank: at least 95 % are not above it */
+    int middle = count / 2,
+        last = (95 * count + 99) / 100 - 1; /* nearest rank: at least 95 % are not above it */
     double median = count % 2 ? seconds[middle] : (seconds[middle - 1] + seconds[middle]) / 2;
     return (bench_stats){seconds[0], median, seconds[last]};
 }

@@ -1,11 +1,11 @@
 /* main.c - clmirror-train: a model as a text and a data set become a training.
  *
- * The stages of a run, in order: options, is the history writable, data, strategy, model, fit, results.  Each returns 0
- * or the exit status, after a message.  A signal ends the run after the stage it came in; inside fit, after the present
- * step.
+ * The stages of a run, in order: options, is the history writable, data, strategy, model, fit,
+ * results.  Each returns 0 or the exit status, after a message.  A signal ends the run after the
+ * stage it came in; inside fit, after the present step.
  *
- * What is printed for people goes to one stream, standard output, or standard error with --json, so that standard output
- * then carries the JSON line alone. */
+ * What is printed for people goes to one stream, standard output, or standard error with --json,
+ * so that standard output then carries the JSON line alone. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,8 +24,8 @@ typedef struct session {
     int epochs_timed;
 } session;
 
-/* Says what the library said.  `asked` marks stages that read texts of the command line: what is wrong there is the
- * user's to mend. */
+/* Says what the library said.  `asked` marks stages that read texts of the command line: what is
+ * wrong there is the user's to mend. */
 static int failed(cm_status status, const char *option, bool asked)
 {
     fflush(stdout);
@@ -62,7 +62,8 @@ static int open_data(session *s)
 
 static int open_devices(session *s)
 {
-    cm_status status = cm_mirrored_strategy_create(s->options.devices, s->options.strategy, &s->strategy);
+    cm_status status =
+        cm_mirrored_strategy_create(s->options.devices, s->options.strategy, &s->strategy);
     if (status) return failed(status, "", true);
     if (s->options.verbose == 0) return 0;
     int replicas = cm_strategy_replicas(s->strategy);
@@ -175,14 +176,15 @@ static int train(session *s)
 static int show_results(session *s)
 {
     const char *accuracy = train_accuracy_name(s->history);
-    const train_results results = {s->strategy, s->model, s->history, samples_per_second(s), train_stopped() != 0};
+    const train_results results = {s->strategy, s->model, s->history, samples_per_second(s),
+                                   train_stopped() != 0};
     if (s->options.verbose && cm_history_epochs(s->history) > 0)
         fprintf(s->out, "Final training %s: %.4f\n", accuracy ? "accuracy" : "loss",
                 cm_history_last(s->history, accuracy ? accuracy : "loss"));
     if (train_stopped()) {
         fflush(stdout);
-        fprintf(stderr, "clmirror-train: ended by signal %d; %d of %d epochs completed\n", train_stopped() - 128,
-                cm_history_epochs(s->history), s->options.epochs);
+        fprintf(stderr, "clmirror-train: ended by signal %d; %d of %d epochs completed\n",
+                train_stopped() - 128, cm_history_epochs(s->history), s->options.epochs);
     }
     return s->options.json ? train_print_json(&results) : 0;
 }
@@ -190,7 +192,8 @@ static int show_results(session *s)
 /* Every stage in turn until one fails or a signal came. */
 static int run(session *s)
 {
-    static int (*const stages[])(session *) = {open_data, open_devices, make_model, show_summary, train};
+    static int (*const stages[])(session *) = {open_data, open_devices, make_model, show_summary,
+                                               train};
     for (size_t i = 0; i < sizeof stages / sizeof stages[0]; i++) {
         if (train_stopped()) return train_stopped();
         int status = stages[i](s);
@@ -206,11 +209,11 @@ int main(int argc, char **argv)
     char *model_file = NULL;
     int status = train_read_options(argc, argv, &s.options, &model_file);
     if (status >= 0) goto done;
-    train_catch_signals();
     s.out = s.options.json ? stderr : stdout;
-    status = train_history_open(&file, s.options.history);
+    status = train_catch_signals();
+    if (!status) status = train_history_open(&file, s.options.history);
     if (!status) status = run(&s);
-    if (s.history) { /* fit was reached: the epochs that were completed are kept, whatever ended it */
+    if (s.history) { /* fit was reached: completed epochs are kept, whatever ended it */
         int written = train_history_write(&file, s.history);
         if (!status) status = show_results(&s);
         if (!status) status = train_stopped();

@@ -1,7 +1,7 @@
 /* options.c - the command line of clmirror-train.
  *
- * Numbers are checked here, so that a wrong one is a usage error that names the option; texts (model, optimizer,
- * devices) are the library's business.  Called by main.c before anything else. */
+ * Numbers are checked here, so that a wrong one is a usage error that names the option; texts
+ * (model, optimizer, devices) are the library's business.  Called by main.c first of all. */
 #include <errno.h>
 #include <getopt.h>
 #include <limits.h>
@@ -15,59 +15,68 @@ static const char help_first[] =
     "Trains a model on all chosen OpenCL devices in step, without a line of C.\n"
     "\n"
     "What to train\n"
-    "  -d, --data SOURCE         the training set:\n"
-    "                              fashion-mnist            Debian package dataset-fashion-mnist\n"
-    "                              fashion-mnist=DIR        its four files in another folder\n"
-    "                              fashion-mnist:test       the test set; also fashion-mnist=DIR:test\n"
-    "                              idx:IMAGES,LABELS        two IDX files, plain or gzip\n"
-    "                              random:ROWSxF,CLASSES    random numbers; option seed=N\n"
-    "                            option \"scale=1/255\" multiplies x: \"idx:IMAGES,LABELS scale=1/255\"\n"
-    "  -m, --model MODEL         layers separated by \";\", or @FILE with one layer a line:\n"
-    "                              \"flatten; dense units=512 activation=relu; dense units=10 activation=softmax\"\n"
-    "                            `clmirror-info --layers` lists layers, losses, metrics, optimisers and their keys\n"
-    "  -o, --optimizer TEXT      default \"adam\"; for example \"adam learning_rate=1e-3\"\n"
-    "  -l, --loss TEXT           default \"sparse_categorical_crossentropy\"\n"
-    "      --metrics LIST        default \"accuracy\"; \"none\": no metrics\n"
+    "  -d, --data SOURCE       the training set:\n"
+    "                            fashion-mnist           Debian package dataset-fashion-mnist\n"
+    "                            fashion-mnist=DIR       its four files in another folder\n"
+    "                            fashion-mnist:test      its test set; also =DIR:test\n"
+    "                            idx:IMAGES,LABELS       two IDX files, plain or gzip\n"
+    "                            random:ROWSxF,CLASSES   random numbers; option seed=N\n"
+    "                          an option multiplies x: \"idx:IMAGES,LABELS scale=1/255\"\n"
+    "  -m, --model MODEL       layers separated by \";\", or @FILE with one layer a line:\n"
+    "                            \"flatten; dense units=512 activation=relu;\n"
+    "                             dense units=10 activation=softmax\"\n"
+    "                          `clmirror-info --layers` lists all layers, losses, metrics and\n"
+    "                          optimisers with their keys\n"
+    "  -o, --optimizer TEXT    default \"adam\"; for example \"adam learning_rate=1e-3\"\n"
+    "  -l, --loss TEXT         default \"sparse_categorical_crossentropy\"\n"
+    "      --metrics LIST      default \"accuracy\"; \"none\": no metrics\n"
     "\n"
     "How to train\n"
-    "  -b, --batch-size N        samples of a step on all devices together; default 32\n"
-    "  -e, --epochs N            default 1; 0 checks everything and builds the model, but trains nothing\n"
-    "  -s, --seed N              of initial weights, order and dropout; default CLMIRROR_SEED, else 0\n"
-    "      --no-shuffle          take the samples in the order of the file\n"
-    "      --class-weight C:W,.. weights of classes in the loss, for example 0:1,3:2.5; others weigh 1\n"
-    "      --stop-on-nan         end with an error when the loss is not finite\n"
-    "      --validation-data SOURCE   measured after every epoch; \"none\": no validation.  Default: the test set of\n"
-    "                            fashion-mnist, unless --validation-split is given\n"
-    "      --validation-split X  keep the last part X of the training set for validation, 0 <= X < 1;\n"
-    "                            --validation-data wins over it\n";
+    "  -b, --batch-size N      samples of a step on all devices together; default 32\n"
+    "  -e, --epochs N          default 1; 0 checks everything and builds the model, but trains\n"
+    "                          nothing\n"
+    "  -s, --seed N            of first weights, order and dropout; default CLMIRROR_SEED, else 0\n"
+    "      --no-shuffle        take the samples in the order of the file\n"
+    "      --class-weight C:W,...   weights of classes in the loss, for example 0:1,3:2.5; other\n"
+    "                          classes weigh 1\n"
+    "      --stop-on-nan       end with an error when the loss is not finite\n"
+    "      --validation-data SOURCE   measured after every epoch; \"none\": no validation.\n"
+    "                          Default: the test set of fashion-mnist, unless\n"
+    "                          --validation-split is given\n"
+    "      --validation-split X   keep the last part X of the training set for validation,\n"
+    "                          0 <= X < 1; --validation-data wins over it\n";
 
 static const char help_second[] =
     "\n"
     "Where to train\n"
-    "  -D, --devices SEL         default CLMIRROR_DEVICES, else all GPUs, else all accelerators, else the CPU;\n"
-    "                            gpu, cpu, all, /GPU:0, 0.1 (platform.device), a part of a name, 'cpu*2' (two parts\n"
-    "                            of one device), or a list with commas; `clmirror-info` lists the devices\n"
-    "      --strategy OPTIONS    for example \"collective=ring bucket_bytes=1M timeout_ms=60000\"\n"
+    "  -D, --devices SEL       default CLMIRROR_DEVICES, else all GPUs, else all accelerators,\n"
+    "                          else the CPU; gpu, cpu, all, /GPU:0, 0.1 (platform.device), a part\n"
+    "                          of a name, 'cpu*2' (two parts of one device), or a list with\n"
+    "                          commas; `clmirror-info` lists the devices\n"
+    "      --strategy OPTIONS  for example \"collective=ring bucket_bytes=1M timeout_ms=60000\"\n"
     "\n"
     "What to print and keep\n"
-    "  -v, --verbose 0|1|2       nothing, a progress bar (default), or one line per epoch\n"
-    "      --summary             print the layers and their parameters first\n"
-    "      --history FILE        write {\"epoch\":[...],\"history\":{name:[...]}} to FILE in the end, also after\n"
-    "                            Ctrl-C or an error; tried before the training begins\n"
-    "  -j, --json                one JSON line on standard output in the end; all else goes to standard error:\n"
-    "                              {\"loss\":..,\"accuracy\":..,\"val_loss\":..,\"epochs\":N,\"stopped\":false,\n"
-    "                               \"samples_per_second\":..,\"devices\":[...],\"replicas\":N,\"collective\":..,\n"
-    "                               \"rows\":[...]}\n"
-    "                            samples_per_second: training samples by the time of whole epochs, validation\n"
-    "                            included, without the first epoch when there are several; rows: samples that\n"
-    "                            each replica computed, validation included\n"
-    "  -h, --help                print this and end\n"
-    "  -V, --version             print the version and end\n"
+    "  -v, --verbose 0|1|2     nothing, a progress bar (default), or one line per epoch\n"
+    "      --summary           print the layers and their parameters first\n"
+    "      --history FILE      write {\"epoch\":[...],\"history\":{name:[...]}} to FILE in the "
+    "end,\n"
+    "                          also after Ctrl-C or an error; tried before the training begins\n"
+    "  -j, --json              one JSON line on standard output in the end; all else goes to\n"
+    "                          standard error:\n"
+    "                            {\"loss\":..,\"accuracy\":..,\"val_loss\":..,\"epochs\":N,\n"
+    "                             \"stopped\":false,\"samples_per_second\":..,\"devices\":[...],\n"
+    "                             \"replicas\":N,\"collective\":..,\"rows\":[...]}\n"
+    "                          samples_per_second: training samples by the time of whole epochs,\n"
+    "                          validation included, without the first epoch when there are\n"
+    "                          several; rows: samples that each replica computed, validation\n"
+    "                          included\n"
+    "  -h, --help              print this and end\n"
+    "  -V, --version           print the version and end\n"
     "\n"
-    "Ctrl-C ends after the present step with the history so far; a second Ctrl-C ends at once.\n"
+    "Ctrl-C ends after the present step with the history so far; a second one ends at once.\n"
     "\n"
-    "Exit status: 0 good; 1 the training failed; 2 wrong usage or no usable device; 130 ended by Ctrl-C;\n"
-    "143 ended by TERM.\n";
+    "Exit status: 0 good; 1 the training failed; 2 wrong usage or no usable device; 130 ended\n"
+    "by Ctrl-C; 143 ended by TERM.\n";
 
 static bool wrong(const char *option, const char *text, const char *expected)
 {
@@ -76,7 +85,8 @@ static bool wrong(const char *option, const char *text, const char *expected)
 }
 
 /* A whole number of min ... max. */
-static bool whole(const char *option, const char *text, long long min, long long max, long long *value)
+static bool whole(const char *option, const char *text, long long min, long long max,
+                  long long *value)
 {
     char expected[96], *end = NULL;
     errno = 0;
@@ -154,7 +164,17 @@ static char *read_file(const char *path)
     return text;
 }
 
-enum { METRICS = 256, NO_SHUFFLE, CLASS_WEIGHT, STOP_ON_NAN, VALIDATION_DATA, VALIDATION_SPLIT, STRATEGY, SUMMARY, HISTORY };
+enum {
+    METRICS = 256,
+    NO_SHUFFLE,
+    CLASS_WEIGHT,
+    STOP_ON_NAN,
+    VALIDATION_DATA,
+    VALIDATION_SPLIT,
+    STRATEGY,
+    SUMMARY,
+    HISTORY
+};
 
 static const struct option longs[] = {
     {"data", required_argument, NULL, 'd'},
@@ -187,11 +207,21 @@ static bool take(int letter, const char *value, train_options *o)
     long long number = 0;
     bool good = true;
     switch (letter) {
-    case 'd': o->data = value; break;
-    case 'm': o->model = value; break;
-    case 'o': o->optimizer = value; break;
-    case 'l': o->loss = value; break;
-    case METRICS: o->metrics = !value[0] || strcmp(value, "none") == 0 ? NULL : value; break;
+    case 'd':
+        o->data = value;
+        break;
+    case 'm':
+        o->model = value;
+        break;
+    case 'o':
+        o->optimizer = value;
+        break;
+    case 'l':
+        o->loss = value;
+        break;
+    case METRICS:
+        o->metrics = !value[0] || strcmp(value, "none") == 0 ? NULL : value;
+        break;
     case 'b':
         good = whole("batch-size", value, 1, LLONG_MAX, &number);
         o->batch_size = number;
@@ -200,22 +230,46 @@ static bool take(int letter, const char *value, train_options *o)
         good = whole("epochs", value, 0, INT_MAX, &number);
         o->epochs = (int)number;
         break;
-    case 's': good = read_seed(value, o); break;
-    case NO_SHUFFLE: o->no_shuffle = true; break;
-    case CLASS_WEIGHT: good = read_class_weights(value, o); break;
-    case STOP_ON_NAN: o->stop_on_nan = true; break;
-    case VALIDATION_DATA: o->validation_data = value; break;
-    case VALIDATION_SPLIT: good = read_split(value, &o->validation_split); break;
-    case 'D': o->devices = value; break;
-    case STRATEGY: o->strategy = value; break;
+    case 's':
+        good = read_seed(value, o);
+        break;
+    case NO_SHUFFLE:
+        o->no_shuffle = true;
+        break;
+    case CLASS_WEIGHT:
+        good = read_class_weights(value, o);
+        break;
+    case STOP_ON_NAN:
+        o->stop_on_nan = true;
+        break;
+    case VALIDATION_DATA:
+        o->validation_data = value;
+        break;
+    case VALIDATION_SPLIT:
+        good = read_split(value, &o->validation_split);
+        break;
+    case 'D':
+        o->devices = value;
+        break;
+    case STRATEGY:
+        o->strategy = value;
+        break;
     case 'v':
         good = whole("verbose", value, 0, 2, &number);
         o->verbose = (int)number;
         break;
-    case SUMMARY: o->summary = true; break;
-    case HISTORY: o->history = value; break;
-    case 'j': o->json = true; break;
-    default: good = false; break; /* getopt has said what is wrong */
+    case SUMMARY:
+        o->summary = true;
+        break;
+    case HISTORY:
+        o->history = value;
+        break;
+    case 'j':
+        o->json = true;
+        break;
+    default:
+        good = false;
+        break; /* getopt has said what is wrong */
     }
     return good;
 }
@@ -234,7 +288,8 @@ int train_read_options(int argc, char **argv, train_options *options, char **mod
                                .batch_size = 32,
                                .epochs = 1,
                                .verbose = 1};
-    for (int letter; (letter = getopt_long(argc, argv, "d:m:o:l:b:e:s:D:v:jhV", longs, NULL)) != -1;) {
+    for (int letter;
+         (letter = getopt_long(argc, argv, "d:m:o:l:b:e:s:D:v:jhV", longs, NULL)) != -1;) {
         if (letter == 'h') {
             printf("%s%s", help_first, help_second);
             return 0;
@@ -246,7 +301,8 @@ int train_read_options(int argc, char **argv, train_options *options, char **mod
         if (!take(letter, optarg, options)) return end_with_hint();
     }
     if (optind < argc) {
-        fprintf(stderr, "clmirror-train: \"%s\" is not an option; texts with blanks need quotes\n", argv[optind]);
+        fprintf(stderr, "clmirror-train: \"%s\" is not an option; texts with blanks need quotes\n",
+                argv[optind]);
         return end_with_hint();
     }
     if (!options->data || !options->model) {

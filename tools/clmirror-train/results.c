@@ -1,11 +1,11 @@
 /* results.c - what a training leaves behind: the history file and the JSON line.
  *
- * The history file is written under another name in the same folder and renamed, so that a reader sees the old file or
- * the new one, whole.  Whether that will work is tried before the training, because hours of it should not end in "no
- * such folder".
+ * The history file is written under another name in the same folder and renamed, so that a reader
+ * sees the old file or the new one, whole.  Whether that will work is tried before the training,
+ * because hours of it should not end in "no such folder".
  *
- * cJSON answers NULL when memory runs out and passes NULL on, so one check at the end is enough.  Numbers that are not
- * finite become null.  Called by main.c. */
+ * cJSON answers NULL when memory runs out and passes NULL on, so one check at the end is enough.
+ * Numbers that are not finite become null.  Called by main.c. */
 #define _XOPEN_SOURCE 700 /* realpath */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,8 +21,9 @@
 
 static int complain(const char *path, const char *what)
 {
-    fprintf(stderr, "clmirror-train: --history %s: %s; give a file name in a folder that can be written\n", path,
-            what);
+    fprintf(stderr,
+            "clmirror-train: --history %s: %s; give a file name in a folder that can be written\n",
+            path, what);
     return 1;
 }
 
@@ -80,7 +81,8 @@ static char *history_text(const cm_history *history)
         int count = 0;
         const double *values = cm_history_values(history, name, &count);
         cJSON *column = cJSON_AddArrayToObject(columns, name);
-        for (int i = 0; i < count; i++) cJSON_AddItemToArray(column, cJSON_CreateNumber(values[i]));
+        for (int i = 0; i < count; i++)
+            cJSON_AddItemToArray(column, cJSON_CreateNumber(values[i]));
     }
     char *text = cJSON_PrintUnformatted(root);
     cJSON_Delete(root);
@@ -154,17 +156,20 @@ int train_print_json(const train_results *results)
     int replicas = cm_strategy_replicas(results->strategy);
     cJSON *root = cJSON_CreateObject();
     add_columns(root, results->history);
-    cJSON_AddNumberToObject(root, "epochs", results->history ? cm_history_epochs(results->history) : 0);
+    cJSON_AddNumberToObject(root, "epochs",
+                            results->history ? cm_history_epochs(results->history) : 0);
     cJSON_AddBoolToObject(root, "stopped", results->stopped);
     cJSON_AddNumberToObject(root, "samples_per_second", results->samples_per_second);
     cJSON *devices = cJSON_AddArrayToObject(root, "devices");
     for (int r = 0; r < replicas; r++)
-        cJSON_AddItemToArray(devices, cJSON_CreateString(cm_strategy_device_name(results->strategy, r)));
+        cJSON_AddItemToArray(devices,
+                             cJSON_CreateString(cm_strategy_device_name(results->strategy, r)));
     cJSON_AddNumberToObject(root, "replicas", replicas);
     cJSON_AddStringToObject(root, "collective", cm_strategy_collective(results->strategy));
     cJSON *rows = cJSON_AddArrayToObject(root, "rows");
     for (int r = 0; r < replicas; r++)
-        cJSON_AddItemToArray(rows, cJSON_CreateNumber((double)cm_model_replica_rows(results->model, r)));
+        cJSON_AddItemToArray(rows,
+                             cJSON_CreateNumber((double)cm_model_replica_rows(results->model, r)));
     char *text = cJSON_PrintUnformatted(root);
     cJSON_Delete(root);
     if (!text) {

@@ -1,42 +1,64 @@
-/* stop.c - Ctrl-C and TERM: the first ends the training after its present step, the second ends the process.
+/* stop.c - Ctrl-C and TERM: the first ends the training after its present step, the second ends the
+ * process.
  *
- * The handler does only what a handler may do: it stores a number, sets the model's flag and, the second time, removes a
- * half-written file and leaves by _exit.  A signal that comes while there is no model yet is kept in `caught`, which
- * main.c looks at between its stages and the first callback of fit looks at again, since fit begins by clearing the flag.
- * A handler may run on any thread: drivers have threads of their own that do not block signals. */
+ * DESIGN.  A thread of its own waits for the two signals, and all others keep them blocked.  A
+ * handler would not do: the compiler inside a driver (LLVM in PoCL) puts its own handler before
+ * ours, which removes the files of the kernel that is being built, and the training would end with
+ * a failed build instead of a stop.  Blocked signals never reach it.
+ *
+ * A signal that comes while there is no model yet is kept in `caught`, which main.c looks at
+ * between its stages; the first callback of fit looks at it again, since fit begins by clearing
+ * the model's flag.  The mutex guards `current`, so that a model is not stopped while it is
+ * destroyed, and `temporary`. */
+#include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <string.h>
 #include <unistd.h>
 #include "train.h"
 
 static atomic_int caught;
-static _Atomic(cm_model *) current;
-static _Atomic(const char *) temporary;
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static cm_model *current;
+static const char *temporary;
 
-static void on_signal(int number)
+static void *wait_for_signals(void *signals)
 {
-    int none = 0;
-    if (atomic_compare_exchange_strong(&caught, &none, number)) {
-        cm_model_stop(atomic_load(&current));
-        return;
+    for (int number; sigwait(signals, &number) == 0;) {
+        pthread_mutex_lock(&mutex);
+        if (atomic_load(&caught)) {
+            if (temporary) unlink(temporary);
+            _exit(128 + number);
+        }
+        atomic_store(&caught, number);
+        cm_model_stop(current);
+        pthread_mutex_unlock(&mutex);
     }
-    const char *path = atomic_load(&temporary);
-    if (path) unlink(path);
-    _exit(128 + number);
+    return NULL;
 }
 
-void train_catch_signals(void)
+int train_catch_signals(void)
 {
-    struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
-    sigemptyset(&action.sa_mask);
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
+    static sigset_t signals;
+    pthread_t thread;
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGINT);
+    sigaddset(&signals, SIGTERM);
+    int code = pthread_sigmask(SIG_BLOCK, &signals, NULL);
+    /* A shell starts background programs with SIGINT ignored; whoever sends one to us means it. */
+    signal(SIGINT, SIG_DFL);
+    signal(SIGTERM, SIG_DFL);
+    if (!code) code = pthread_create(&thread, NULL, wait_for_signals, &signals);
+    if (!code) code = pthread_detach(thread);
+    if (code) fprintf(stderr, "clmirror-train: waiting for signals: %s\n", strerror(code));
+    return code ? EXIT_FAILED : 0;
 }
 
 void train_stop_is_for(cm_model *model)
 {
-    atomic_store(&current, model);
-    if (atomic_load(&caught)) cm_model_stop(model);
+    pthread_mutex_lock(&mutex);
+    current = model;
+    pthread_mutex_unlock(&mutex);
 }
 
 int train_stopped(void)
@@ -47,5 +69,7 @@ int train_stopped(void)
 
 void train_temporary_is(const char *path)
 {
-    atomic_store(&temporary, path);
+    pthread_mutex_lock(&mutex);
+    temporary = path;
+    pthread_mutex_unlock(&mutex);
 }
