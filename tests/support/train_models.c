@@ -1,4 +1,5 @@
-/* train_models.c - models, data and weights for the tests of training; see train_models.h.  Main thread. */
+/* train_models.c - models, data and weights for the tests of training; see train_models.h.  Main
+ * thread. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -6,7 +7,7 @@
 #include "support/cm_test.h"
 #include "support/train_models.h"
 
-/* ---- strategies -------------------------------------------------------------------------------------------- */
+/* ---- strategies ------------------------------------------------------------------------------ */
 
 enum { MAX_STRATEGIES = 40, MAX_TABLES = 6, TABLE_ROWS = 1100 };
 
@@ -40,10 +41,11 @@ cm_strategy *rig_strategy(const char *devices, const char *options)
 
 void rig_forget(void)
 {
-    while (kept_count) cm_strategy_destroy(kept[--kept_count].strategy);
+    while (kept_count)
+        cm_strategy_destroy(kept[--kept_count].strategy);
 }
 
-/* ---- models ------------------------------------------------------------------------------------------------ */
+/* ---- models ---------------------------------------------------------------------------------- */
 
 rig rig_open(const rig_spec *spec)
 {
@@ -56,9 +58,10 @@ rig rig_open(const rig_spec *spec)
     ck_assert_cm_ok(cm_model_set_seed(r.model, spec->seed));
     ck_assert_cm_ok(cm_model_add(r.model, "%s", spec->layers ? spec->layers : M1_LAYERS));
     ck_assert_cm_ok(cm_model_compile(
-        r.model, &(cm_compile_options){.optimizer = spec->optimizer ? spec->optimizer : M1_SGD,
-                                       .loss = spec->loss ? spec->loss : "sparse_categorical_crossentropy",
-                                       .metrics = spec->metrics ? spec->metrics : "accuracy"}));
+        r.model,
+        &(cm_compile_options){.optimizer = spec->optimizer ? spec->optimizer : M1_SGD,
+                              .loss = spec->loss ? spec->loss : "sparse_categorical_crossentropy",
+                              .metrics = spec->metrics ? spec->metrics : "accuracy"}));
     ck_assert_cm_ok(cm_strategy_scope_end(r.strategy));
     ck_assert_cm_ok(cm_model_build(r.model, &shape, 1));
     if (!spec->own_weights) rig_start(r.model);
@@ -71,7 +74,7 @@ void rig_close(rig *r)
     r->model = NULL;
 }
 
-/* ---- data -------------------------------------------------------------------------------------------------- */
+/* ---- data ------------------------------------------------------------------------------------ */
 
 static struct {
     int64_t features, classes;
@@ -83,7 +86,9 @@ cm_data rig_data(int64_t rows, int64_t features, int64_t classes)
 {
     int t = 0;
 
-    while (t < MAX_TABLES && tables[t].x && (tables[t].features != features || tables[t].classes != classes)) t++;
+    while (t < MAX_TABLES && tables[t].x &&
+           (tables[t].features != features || tables[t].classes != classes))
+        t++;
     ck_assert_int_lt(t, MAX_TABLES);
     ck_assert_int_le(rows, TABLE_ROWS);
     if (!tables[t].x) {
@@ -94,14 +99,16 @@ cm_data rig_data(int64_t rows, int64_t features, int64_t classes)
         ck_assert(tables[t].x && tables[t].y);
         for (int64_t i = 0; i < TABLE_ROWS; i++) {
             for (int64_t j = 0; j < features; j++)
-                tables[t].x[i * features + j] = (float)((31 * i + 17 * j + 7 * i * j) % 97 - 48) / 64.0f;
+                tables[t].x[i * features + j] =
+                    (float)((31 * i + 17 * j + 7 * i * j) % 97 - 48) / 64.0f;
             tables[t].y[i] = (int32_t)((5 * i + i / 3) % classes);
         }
     }
-    return (cm_data){.x = CM_FLOAT32(tables[t].x, rows, features), .y = CM_INT32(tables[t].y, rows)};
+    return (cm_data){.x = CM_FLOAT32(tables[t].x, rows, features),
+                     .y = CM_INT32(tables[t].y, rows)};
 }
 
-/* ---- weights ----------------------------------------------------------------------------------------------- */
+/* ---- weights --------------------------------------------------------------------------------- */
 
 void rig_start(cm_model *model)
 {
@@ -143,7 +150,8 @@ double rig_abs_sum(cm_model *model, int index)
     ck_assert_cm_ok(cm_model_weight_info(model, index, &info));
     ck_assert_uint_le(info.count, RIG_WEIGHTS);
     ck_assert_cm_ok(cm_model_get_weight(model, index, values, info.count));
-    for (size_t k = 0; k < info.count; k++) sum += fabs((double)values[k]);
+    for (size_t k = 0; k < info.count; k++)
+        sum += fabs((double)values[k]);
     return sum;
 }
 
@@ -160,10 +168,13 @@ static void compare(cm_model *model, int replica, const float *want, bool bits, 
         cm_weight_info info;
         double largest = 0;
         ck_assert_cm_ok(cm_model_weight_info(model, i, &info));
-        for (size_t k = 0; k < info.count; k++) largest = fmax(largest, fabs((double)want[at + k]));
+        for (size_t k = 0; k < info.count; k++)
+            largest = fmax(largest, fabs((double)want[at + k]));
         const double bounds[2] = {1e-7 + 2e-5 * largest, 0};
-        if (!cm_test_compare(got + at, want + at, info.count, bits ? CM_TEST_BITS : CM_TEST_CLOSE, bounds, text))
-            ck_abort_msg("%s: replica %d, \"%s\" of \"%s\": %s", what, replica, info.name, info.layer, text);
+        if (!cm_test_compare(got + at, want + at, info.count, bits ? CM_TEST_BITS : CM_TEST_CLOSE,
+                             bounds, text))
+            ck_abort_msg("%s: replica %d, \"%s\" of \"%s\": %s", what, replica, info.name,
+                         info.layer, text);
         at += info.count;
     }
 }
@@ -173,7 +184,8 @@ void rig_assert_replicas_agree(const rig *r)
     static float first[RIG_WEIGHTS];
 
     (void)rig_weights(r->model, 0, first);
-    for (int q = 1; q < r->replicas; q++) compare(r->model, q, first, true, "replicas differ");
+    for (int q = 1; q < r->replicas; q++)
+        compare(r->model, q, first, true, "replicas differ");
 }
 
 void rig_assert_close(cm_model *model, const float *want, const char *what)

@@ -2,20 +2,23 @@
  *
  * M1 and D are those of the re-enacted reports (cases A01 ...), exact in float:
  *
- *     D(n, d, c)   x[i][j] = (((31 i + 17 j + 7 i j) mod 97) - 48) / 64,  y[i] = (5 i + i / 3) mod c
- *     M1(d, c)     dense 16 relu, dense c softmax; sparse categorical cross-entropy, accuracy; sgd 0.1, momentum 0.9
- *     weights      kernel t (0, 1, ...), element k by rows: (((13 k + 29 t) mod 41) - 20) / 128; everything else 0
+ *     D(n, d, c)  x[i][j] = (((31 i + 17 j + 7 i j) mod 97) - 48) / 64, y[i] = (5 i + i / 3) mod c
+ *     M1(d, c)    dense 16 relu, dense c softmax; sparse categorical cross-entropy, accuracy;
+ *                 sgd 0.1, momentum 0.9
+ *     weights     kernel t (0, 1, ...), element k by rows: (((13 k + 29 t) mod 41) - 20) / 128;
+ *                 everything else 0
  *
- * Strategies are kept and used again, since making one compiles kernels: rig_open takes the one of its device text.
- * Everything asserts with Check, so it belongs to the main thread. */
+ * Strategies are kept and used again, since making one compiles kernels: rig_open takes the one
+ * of its device text. Everything asserts with Check, so it belongs to the main thread. */
 #ifndef TRAIN_MODELS_H
 #define TRAIN_MODELS_H
 
 #include <clmirror/clmirror.h>
 
-#define M1_LAYERS  "dense units=16 activation=relu; dense units=4 activation=softmax"
-#define M1_DROPOUT "dense units=16 activation=relu; dropout rate=0.3; dense units=4 activation=softmax"
-#define M1_SGD     "sgd learning_rate=0.1 momentum=0.9"
+#define M1_LAYERS "dense units=16 activation=relu; dense units=4 activation=softmax"
+#define M1_DROPOUT                                                                                 \
+    "dense units=16 activation=relu; dropout rate=0.3; dense units=4 activation=softmax"
+#define M1_SGD "sgd learning_rate=0.1 momentum=0.9"
 
 enum { RIG_FEATURES = 8, RIG_CLASSES = 4, RIG_WEIGHTS = 32768 };
 
@@ -36,7 +39,7 @@ typedef struct rig {
 } rig;
 
 /* Device texts: one device, all devices (two under CTest), and n replicas on the first device. */
-#define RIG_ONE  "0.0"
+#define RIG_ONE "0.0"
 #define RIG_ALL "all"
 const char *rig_parts(int n);
 
@@ -60,8 +63,8 @@ size_t rig_weights(cm_model *model, int replica, float *out);
 double rig_abs_sum(cm_model *model, int index);
 /* Every replica's weights have the bits of replica 0's. */
 void rig_assert_replicas_agree(const rig *r);
-/* The model's weights against `want`, as rig_weights gave them: the rule "=1" of the cases (1e-7 plus 2e-5 times the
- * tensor's largest value), or the same bits.  `what` is for the message. */
+/* The model's weights against `want`, as rig_weights gave them: the rule "=1" of the cases (1e-7
+ * plus 2e-5 times the tensor's largest value), or the same bits.  `what` is for the message. */
 void rig_assert_close(cm_model *model, const float *want, const char *what);
 void rig_assert_bits(cm_model *model, const float *want, const char *what);
 
