@@ -97,7 +97,10 @@ cm_status cmi_comm_create(const cmi_comm_options *options, cmi_comm **out)
     comm->ranks = options->ranks;
     comm->spins = options->ranks <= cmi_cpu_count();
     comm->timeout_ms = options->timeout_ms;
+    comm->grace_ms = options->grace_ms;
     comm->names = options->rank_names;
+    comm->beats = options->beats;
+    comm->beats_user = options->beats_user;
     comm->first_rank = -1;
     CM_TRY_GOTO(fail, cmi_mutex_init(&comm->mutex));
     comm->mutex_ready = true;
@@ -175,6 +178,11 @@ void cmi_comm_set_state(cmi_comm *comm, int rank, cmi_rank_state state)
 {
     atomic_store(&comm->cells[rank].state, (int)state);
     made_progress(&comm->cells[rank]);
+}
+
+bool cmi_comm_waiting(const cmi_comm *comm, int rank)
+{
+    return atomic_load(&comm->cells[rank].waits_for) != CMI_WAITS_FOR_NOBODY;
 }
 
 void cmi_comm_set_phase(cmi_comm *comm, int rank, const char *phase)
@@ -337,6 +345,7 @@ static bool overdue(cmi_comm *comm, int rank, lookout *watch)
     uint64_t progress = cell ? atomic_load(&cell->progress) : 0;
     int64_t now = cmi_now_ns();
     bool building = cell && atomic_load(&cell->state) == CMI_RANK_BUILDING;
+    if (cell && comm->beats) progress += comm->beats(comm->beats_user, end);
 
     if (building) log_building(comm, end, watch->began, now);
     if (building || end != watch->end || progress != watch->progress) {
@@ -345,7 +354,7 @@ static bool overdue(cmi_comm *comm, int rank, lookout *watch)
         watch->since = now;
         return false;
     }
-    return now - watch->since >= comm->timeout_ms * MS_NS;
+    return now - watch->since >= (comm->timeout_ms + comm->grace_ms) * MS_NS;
 }
 
 static cm_status report_timeout(cmi_comm *comm, int rank, const lookout *watch)

@@ -23,8 +23,13 @@ typedef struct cmi_comm_options {
     int ranks;              /* 1 ... */
     const char *collective; /* a spec, "ring segment=65536"; NULL, "" or "auto": chosen by ranks */
     int64_t timeout_ms;     /* > 0 */
+    int64_t grace_ms;       /* later than this after the time-out a rank is blamed that did not report by itself */
     /* Name of a rank for messages ("device 1 (basic ...)"); NULL: "rank 1".  Must stay valid. */
     const char *const *rank_names;
+    /* A number that changes while the rank gets on with work of its own between its calls; NULL: only calls and
+     * phases count.  Any thread. */
+    uint64_t (*beats)(void *user, int rank);
+    void *beats_user;
 } cmi_comm_options;
 
 /* CM_E_NOT_FOUND or CM_E_INVALID for a bad spec. */
@@ -49,6 +54,9 @@ cm_status cmi_comm_barrier(cmi_comm *comm, int rank);
  * the log every 10 s. */
 typedef enum cmi_rank_state { CMI_RANK_RUNNING, CMI_RANK_BUILDING } cmi_rank_state;
 void cmi_comm_set_state(cmi_comm *comm, int rank, cmi_rank_state state);
+
+/* Whether the rank is inside a wait for others.  Any thread. */
+bool cmi_comm_waiting(const cmi_comm *comm, int rank);
 
 /* What the rank is doing now, shown when it is blamed; static text or text that outlives the job. */
 void cmi_comm_set_phase(cmi_comm *comm, int rank, const char *phase);

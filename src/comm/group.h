@@ -43,8 +43,10 @@ typedef struct cmi_port {
 struct cmi_comm {
     int ranks;
     bool spins; /* every rank can have a CPU, so that spinning takes nobody's */
-    int64_t timeout_ms;
+    int64_t timeout_ms, grace_ms;
     const char *const *names;
+    uint64_t (*beats)(void *user, int rank);
+    void *beats_user;
     const cmi_collective *collective;
     void *config;
     char all_reduce[48]; /* "all-reduce (ring)", for messages */

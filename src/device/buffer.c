@@ -71,6 +71,11 @@ void cmi_buffer_destroy(cmi_buffer *buffer)
     cmi_free(buffer);
 }
 
+uint64_t cmi_device_buffer_bytes(const cmi_device *device)
+{
+    return atomic_load(&device->bytes);
+}
+
 size_t cmi_buffer_bytes(const cmi_buffer *buffer)
 {
     return buffer->bytes;
@@ -88,8 +93,9 @@ cm_status cmi_buffer_write(cmi_stream *stream, cmi_buffer *buffer, size_t offset
     cmi_stream_assert_owner(stream);
     check_range(buffer, offset, bytes);
     if (!bytes) return CM_OK;
-    CL_TRY("clEnqueueWriteBuffer", clEnqueueWriteBuffer(stream->queue, buffer->handle, CL_FALSE, offset, bytes, from,
-                                                        0, NULL, &event));
+    cl_int code = clEnqueueWriteBuffer(stream->queue, buffer->handle, CL_FALSE, offset, bytes, from, 0, NULL, &event);
+    cmi_stream_beat(stream);
+    CL_TRY("clEnqueueWriteBuffer", code);
     cmi_count_object(1);
     return cmi_event_wait(stream, event, "clEnqueueWriteBuffer");
 }
@@ -101,8 +107,9 @@ cm_status cmi_buffer_read(cmi_stream *stream, cmi_buffer *buffer, size_t offset,
     cmi_stream_assert_owner(stream);
     check_range(buffer, offset, bytes);
     if (!bytes) return CM_OK;
-    CL_TRY("clEnqueueReadBuffer", clEnqueueReadBuffer(stream->queue, buffer->handle, CL_FALSE, offset, bytes, to, 0,
-                                                      NULL, &event));
+    cl_int code = clEnqueueReadBuffer(stream->queue, buffer->handle, CL_FALSE, offset, bytes, to, 0, NULL, &event);
+    cmi_stream_beat(stream);
+    CL_TRY("clEnqueueReadBuffer", code);
     cmi_count_object(1);
     return cmi_event_wait(stream, event, "clEnqueueReadBuffer");
 }
@@ -112,8 +119,10 @@ cm_status cmi_buffer_fill(cmi_stream *stream, cmi_buffer *buffer, size_t offset,
     cmi_stream_assert_owner(stream);
     check_range(buffer, offset, bytes);
     if (!bytes) return CM_OK;
-    CL_TRY("clEnqueueFillBuffer", clEnqueueFillBuffer(stream->queue, buffer->handle, &pattern, sizeof pattern, offset,
-                                                      bytes, 0, NULL, NULL));
+    cl_int code = clEnqueueFillBuffer(stream->queue, buffer->handle, &pattern, sizeof pattern, offset, bytes, 0, NULL,
+                                      NULL);
+    cmi_stream_beat(stream);
+    CL_TRY("clEnqueueFillBuffer", code);
     return CM_OK;
 }
 
@@ -132,17 +141,23 @@ cm_status cmi_buffer_map(cmi_stream *stream, cmi_buffer *buffer, size_t offset, 
     CM_ASSERT(bytes > 0);
     void *pointer = clEnqueueMapBuffer(stream->queue, buffer->handle, CL_FALSE, flags[mode], offset, bytes, 0, NULL,
                                        &event, &code);
+    cmi_stream_beat(stream);
     if (code != CL_SUCCESS) return cmi_cl_error(code, "clEnqueueMapBuffer");
     cmi_count_object(1);
-    CM_TRY(cmi_event_wait(stream, event, "clEnqueueMapBuffer"));
-    *host = pointer;
-    return CM_OK;
+    cm_status status = cmi_event_wait(stream, event, "clEnqueueMapBuffer");
+    if (!status)
+        *host = pointer;
+    else if (!cmi_stream_silent(stream)) /* the buffer may be used again, so it must not stay mapped */
+        (void)clEnqueueUnmapMemObject(stream->queue, buffer->handle, pointer, 0, NULL, NULL);
+    return status;
 }
 
 cm_status cmi_buffer_unmap(cmi_stream *stream, cmi_buffer *buffer, void *host)
 {
     cmi_stream_assert_owner(stream);
     if (!host) return CM_OK;
-    CL_TRY("clEnqueueUnmapMemObject", clEnqueueUnmapMemObject(stream->queue, buffer->handle, host, 0, NULL, NULL));
+    cl_int code = clEnqueueUnmapMemObject(stream->queue, buffer->handle, host, 0, NULL, NULL);
+    cmi_stream_beat(stream);
+    CL_TRY("clEnqueueUnmapMemObject", code);
     return CM_OK;
 }

@@ -31,6 +31,9 @@ void cmi_device_close(cmi_device *device); /* accepts NULL; every stream and buf
 cm_status cmi_device_check_process(void);
 const cmi_device_facts *cmi_device_get_facts(const cmi_device *device);
 
+/* Bytes of all buffers that are alive on the device: for messages. */
+uint64_t cmi_device_buffer_bytes(const cmi_device *device);
+
 /* Called with true before a kernel is compiled or run for the first time, and with false when that is done: a
  * compiler may take long, and must not look like a device that hangs.  Called by the owner of the stream. */
 void cmi_device_set_build_hook(cmi_device *device, void (*hook)(void *user, bool building), void *user);

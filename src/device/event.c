@@ -5,6 +5,7 @@
  * microseconds), then with growing pauses.  The deadline counts from the start of the wait.
  *
  * Called by the owner of the stream. */
+#include <stdatomic.h>
 #include "base/clock.h"
 #include "device/internal.h"
 
@@ -27,6 +28,7 @@ cm_status cmi_event_wait(cmi_stream *stream, cl_event event, const char *what)
 
     if (!status && state != CL_COMPLETE) {
         cl_int code = clFlush(stream->queue);
+        cmi_stream_beat(stream);
         if (code != CL_SUCCESS) status = cmi_cl_error(code, "clFlush");
         start = cmi_now_ns();
     }
@@ -39,6 +41,7 @@ cm_status cmi_event_wait(cmi_stream *stream, cl_event event, const char *what)
                                "%s: the device does not answer, waited %.1f s; if its kernels are really that "
                                "slow, raise CLMIRROR_TIMEOUT_MS (now %lld)",
                                what, (double)waited / 1e9, (long long)stream->timeout_ms);
+            atomic_store(&stream->silent, true);
             break;
         }
         if (waited > SPIN_NS) {
@@ -48,5 +51,6 @@ cm_status cmi_event_wait(cmi_stream *stream, cl_event event, const char *what)
     }
     clReleaseEvent(event);
     cmi_count_object(-1);
+    cmi_stream_beat(stream);
     return status;
 }

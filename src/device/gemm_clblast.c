@@ -31,6 +31,7 @@ static cm_status product(cmi_stream *stream, const cmi_gemm *g)
     code = CLBlastSgemmWithTempBuffer(CLBlastLayoutRowMajor, ta, tb, g->m, g->n, g->k, 1.0f, a, g->a.offset, lda, b,
                                       g->b.offset, ldb, g->beta, c, g->c.offset, g->n, &stream->queue, NULL,
                                       workspace ? workspace->handle : NULL);
+    cmi_stream_beat(stream);
     if (code != CLBlastSuccess) return cmi_cl_error(code, "CLBlastSgemmWithTempBuffer");
     stream->launches++;
     return CM_OK;

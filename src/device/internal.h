@@ -38,6 +38,7 @@ typedef struct cmi_site {
     cmi_kernel kernel;
     cl_kernel handle;
     size_t group_limit;
+    bool warm; /* it ran once: whatever there was to compile is compiled */
     int count;
     cmi_arg args[CMI_MAX_ARGS];
     uint64_t buffer_ids[CMI_MAX_ARGS];
@@ -58,9 +59,13 @@ struct cmi_stream {
     int track;
     cmi_buffer *workspace;
     uint64_t launches;
+    _Atomic uint64_t *heartbeat;
+    _Atomic bool abandoned, stopped, silent;
 };
 
 void cmi_stream_assert_owner(const cmi_stream *stream);
+/* After every call into the driver that may block, before anything else is touched. */
+void cmi_stream_beat(cmi_stream *stream);
 
 /* event.c: flushes, waits for the event with the stream's deadline, releases it.  `what` names the command. */
 cm_status cmi_event_wait(cmi_stream *stream, cl_event event, const char *what);

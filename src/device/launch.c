@@ -129,6 +129,7 @@ static cm_status enqueue(cmi_stream *stream, const cmi_site *site, cmi_range ran
 
     shape_work(stream, site, range, &global, &local);
     cl_int code = clEnqueueNDRangeKernel(stream->queue, site->handle, 1, NULL, &global, &local, 0, NULL, NULL);
+    cmi_stream_beat(stream);
     if (code != CL_SUCCESS) {
         cm_status status = cmi_cl_error(code, "clEnqueueNDRangeKernel");
         cmi_error_prefix("kernel %s (%zu work-items in groups of %zu)", site->kernel.name, global, local);
@@ -176,19 +177,21 @@ static cm_status widen(cmi_stream *stream, const cmi_site *site, cmi_range range
 
 /* The first launch at a site may compile, now or when the device gets to it: the hook is told, and it is waited
  * for, so that compiling never looks like a device that does not answer. */
-static cm_status first_launch(cmi_stream *stream, const cmi_kernel *kernel, cmi_range range, const cmi_arg *args, int count)
+static cm_status first_launch(cmi_stream *stream, cmi_site *site, const cmi_kernel *kernel, cmi_range range,
+                              const cmi_arg *args, int count)
 {
-    cmi_site *site = NULL;
     cm_status status = CM_OK;
 
     cmi_device_building(stream->device, true);
-    status = next_site(stream, kernel, &site);
+    if (!site) status = next_site(stream, kernel, &site);
     if (!status) status = set_arguments(site, args, count);
     if (!status) status = widen(stream, site, range, args);
     if (!status) status = enqueue(stream, site, range);
     if (!status) {
         cl_int code = clFinish(stream->queue);
+        cmi_stream_beat(stream);
         if (code != CL_SUCCESS) status = cmi_cl_error(code, "clFinish");
+        site->warm = !status;
     }
     cmi_device_building(stream->device, false);
     return status;
@@ -201,8 +204,8 @@ cm_status cmi_launch(cmi_stream *stream, const cmi_kernel *kernel, cmi_range ran
     cmi_stream_assert_owner(stream);
     if (!range.items && !range.groups) return CM_OK;
     site = known_site(stream, kernel);
-    if (!site) {
-        CM_TRY_CTX(first_launch(stream, kernel, range, args, count), "kernel %s", kernel->name);
+    if (!site || !site->warm) {
+        CM_TRY_CTX(first_launch(stream, site, kernel, range, args, count), "kernel %s", kernel->name);
         return CM_OK;
     }
     CM_TRY_CTX(set_arguments(site, args, count), "kernel %s", kernel->name);

@@ -286,7 +286,7 @@ static cm_status list_devices(query *job)
     return status;
 }
 
-static void ask_platform(query *job)
+static void describe_platform(query *job)
 {
     cm_platform_info *info = &job->answer.info;
     cl_int code = cmi_platform_text(job->platform, CL_PLATFORM_NAME, info->name);
@@ -303,6 +303,14 @@ static void ask_platform(query *job)
     job->early = *info;
     cmi_mutex_unlock(&job->mutex);
     job->status = list_devices(job);
+}
+
+static void ask_platform(query *job)
+{
+    cmi_error_clear();
+    describe_platform(job);
+    /* Descriptions know only OpenCL's codes.  When memory of ours was short, the list is not one to work with. */
+    if (cm_last_status() == CM_E_MEMORY) job->status = CM_E_MEMORY;
 }
 
 static void explain_silent(cm_platform_info *info)

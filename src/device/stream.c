@@ -3,6 +3,7 @@
  * In-order, because CLBlast takes no wait list and some drivers offer nothing else.  The owner is asserted in
  * every enqueue: setting arguments on one kernel object from two threads is undefined in OpenCL, so each
  * stream has kernel objects of its own (launch.c) and only one thread touches them. */
+#include <unistd.h>
 #include "base/mem.h"
 #include "device/internal.h"
 
@@ -67,6 +68,36 @@ void cmi_stream_rewind(cmi_stream *stream, int track)
     stream->tracks[track].cursor = 0;
 }
 
+void cmi_stream_set_heartbeat(cmi_stream *stream, _Atomic uint64_t *beats)
+{
+    stream->heartbeat = beats;
+}
+
+/* The watcher sets `abandoned`, then looks at the beats; the owner counts a beat, then looks at `abandoned`.  So an
+ * owner whose beat the watcher missed sees the flag, and the others know that it may still be running. */
+void cmi_stream_beat(cmi_stream *stream)
+{
+    if (stream->heartbeat) atomic_fetch_add(stream->heartbeat, 1);
+    if (!atomic_load(&stream->abandoned)) return;
+    atomic_store(&stream->stopped, true);
+    for (;;) pause(); /* the model, the job, and the caller's arrays may be gone */
+}
+
+void cmi_stream_abandon(cmi_stream *stream, bool abandoned)
+{
+    atomic_store(&stream->abandoned, abandoned);
+}
+
+bool cmi_stream_stopped(const cmi_stream *stream)
+{
+    return atomic_load(&stream->stopped);
+}
+
+bool cmi_stream_silent(const cmi_stream *stream)
+{
+    return atomic_load(&stream->silent);
+}
+
 uint64_t cmi_stream_launches(const cmi_stream *stream)
 {
     return stream->launches;
@@ -75,7 +106,9 @@ uint64_t cmi_stream_launches(const cmi_stream *stream)
 cm_status cmi_stream_flush(cmi_stream *stream)
 {
     cmi_stream_assert_owner(stream);
-    CL_TRY("clFlush", clFlush(stream->queue));
+    cl_int code = clFlush(stream->queue);
+    cmi_stream_beat(stream);
+    CL_TRY("clFlush", code);
     return CM_OK;
 }
 
@@ -84,9 +117,11 @@ cm_status cmi_stream_finish(cmi_stream *stream)
     cl_event event = NULL;
 
     cmi_stream_assert_owner(stream);
-    CL_TRY("clEnqueueMarkerWithWaitList", clEnqueueMarkerWithWaitList(stream->queue, 0, NULL, &event));
+    cl_int code = clEnqueueMarkerWithWaitList(stream->queue, 0, NULL, &event);
+    cmi_stream_beat(stream);
+    CL_TRY("clEnqueueMarkerWithWaitList", code);
     cmi_count_object(1);
-    return cmi_event_wait(stream, event, "waiting for the queue");
+    return cmi_event_wait(stream, event, "clEnqueueMarkerWithWaitList");
 }
 
 cm_status cmi_stream_workspace(cmi_stream *stream, size_t bytes, cmi_buffer **out)

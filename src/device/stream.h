@@ -6,6 +6,7 @@
 #ifndef CMI_DEVICE_STREAM_H
 #define CMI_DEVICE_STREAM_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -35,6 +36,18 @@ void cmi_stream_rewind(cmi_stream *stream, int track);
 cm_status cmi_stream_flush(cmi_stream *stream);
 cm_status cmi_stream_finish(cmi_stream *stream); /* blocks until all is done */
 uint64_t cmi_stream_launches(const cmi_stream *stream);
+
+/* ---- for those who watch the owner -------------------------------------------------------------------- */
+
+/* `beats` is counted up whenever a call into the driver has returned; it lives as long as the stream.  NULL: none. */
+void cmi_stream_set_heartbeat(cmi_stream *stream, _Atomic uint64_t *beats);
+/* Gives the owner up, who does not come back from a call into the driver.  If it does later, it stops for ever at
+ * its next beat and touches nothing but the stream, which must stay.  False takes it back.  Any thread. */
+void cmi_stream_abandon(cmi_stream *stream, bool abandoned);
+/* Whether an abandoned owner came back and was stopped.  Any thread. */
+bool cmi_stream_stopped(const cmi_stream *stream);
+/* Whether a wait ran into the time-out: commands may still be running, so nothing may be released.  Any thread. */
+bool cmi_stream_silent(const cmi_stream *stream);
 
 /* ---- buffers ---------------------------------------------------------------------------------------- */
 

@@ -28,6 +28,7 @@ typedef struct buffer_list {
 } buffer_list;
 
 struct cmi_replica {
+    cmi_replica *next; /* of those left behind */
     cmi_stream *stream;
     const cmi_sequential *model;
     const cmi_plan *plan;
@@ -178,6 +179,12 @@ cm_status cmi_replica_create(cmi_stream *stream, const cmi_sequential *model, co
     }
     *out = replica;
     return CM_OK;
+}
+
+void cmi_replica_leave(cmi_replica *replica, cmi_replica **list)
+{
+    replica->next = *list;
+    *list = replica;
 }
 
 void cmi_replica_destroy(cmi_replica *replica)

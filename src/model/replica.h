@@ -38,6 +38,8 @@ typedef struct cmi_replica cmi_replica;
 
 /* Allocates params, grads and slots (zero) and the block table. */
 cm_status cmi_replica_create(cmi_stream *stream, const cmi_sequential *model, const cmi_plan *plan, cmi_replica **out);
+/* Puts a replica whose device does not answer, and which therefore stays for ever, on a list. */
+void cmi_replica_leave(cmi_replica *replica, cmi_replica **list);
 void cmi_replica_destroy(cmi_replica *replica); /* accepts NULL; the stream is finished first */
 cm_status cmi_replica_set_slots(cmi_replica *replica, int slots); /* new, zero */
 /* Makes room for batches of `rows` rows in this form; keeps what is large enough. */

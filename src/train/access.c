@@ -77,6 +77,29 @@ static cm_status check_count(const cm_model *model, const cmi_tensor_place *tens
                      values ? "the array has" : "the array is NULL, count", count);
 }
 
+/* From the lowest replica that has all updates and answers: the device of another may be what failed. */
+static cm_status read_any(cm_model *model, weight_work *work)
+{
+    uint64_t newest = atomic_load(&model->applied[cmi_model_healthy(model)]);
+    cm_status status = cmi_error(CM_E_STATE, "no device of the strategy answers any more");
+
+    for (int r = 0; r < model->strategy->ranks && status; r++) {
+        work->rank = r;
+        if (model->strategy->workers[r].gone || atomic_load(&model->applied[r]) != newest) continue;
+        cmi_error_clear();
+        status = cmi_model_run(model, read_weight, work);
+    }
+    return status;
+}
+
+static cm_status read_one(cm_model *model, weight_work *work, bool heal)
+{
+    if (model->strategy->workers[work->rank].gone)
+        return cmi_error(CM_E_STATE, "replica %d: %s stopped answering", work->rank, model->strategy->names[work->rank]);
+    if (heal && !atomic_load(&model->strategy->lost)) CM_TRY(cmi_model_heal(model));
+    return cmi_model_run(model, read_weight, work);
+}
+
 static cm_status get_weight(cm_model *model, int replica, int index, float *values, size_t count, const char *call)
 {
     weight_work work = {.rank = replica, .out = values};
@@ -86,8 +109,7 @@ static cm_status get_weight(cm_model *model, int replica, int index, float *valu
     CM_TRY(find_weight(model, index, call, &work.tensor));
     CM_TRY(check_count(model, work.tensor, values, count, call));
     CM_TRY(cmi_model_enter_reading(model, call, &leave));
-    if (work.rank < 0) work.rank = cmi_model_healthy(model);
-    cm_status status = cmi_model_run(model, read_weight, &work);
+    cm_status status = replica < 0 ? read_any(model, &work) : read_one(model, &work, leave);
     if (leave) cmi_strategy_leave(model->strategy);
     if (status) cmi_error_prefix("%s", call);
     return status;
@@ -115,7 +137,11 @@ cm_status cm_model_set_weight(cm_model *model, int index, const float *values, s
     CM_TRY(check_count(model, work.tensor, values, count, "cm_model_set_weight"));
     CM_TRY(cmi_model_enter(model, "cm_model_set_weight"));
     cm_status status = cmi_model_heal(model);
-    if (!status) status = cmi_model_run(model, write_weight, &work);
+    if (!status) {
+        model->parted = true; /* until it is known that all have it */
+        status = cmi_model_run(model, write_weight, &work);
+        if (!status) model->parted = false;
+    }
     cmi_strategy_leave(model->strategy);
     if (status) cmi_error_prefix("cm_model_set_weight");
     return status;

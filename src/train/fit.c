@@ -21,7 +21,7 @@ typedef struct fit {
     uint64_t seed;
     cm_history *history;
     cm_logs logs;
-    bool stopped;
+    bool stopped, nan_told;
 } fit;
 
 /* ---- options ---- */
@@ -171,7 +171,9 @@ static cm_status run_range(fit *f, int epoch, int64_t begin, int64_t end, cmi_pr
     steps.seed = f->seed;
     steps.first_update = model->updates;
     steps.epoch = epoch;
+    steps.nan_told = f->nan_told;
     cm_status status = cmi_run_steps(&steps, progress);
+    f->nan_told = steps.nan_told;
     model->updates = atomic_load(&model->applied[cmi_model_healthy(model)]);
     model->trained |= model->updates > 0;
     if (!status && cmi_steps_sums(&steps, &step, sums)) {

@@ -56,7 +56,8 @@ bool cmi_steps_agree(cmi_steps *steps, int64_t step, bool *snapshot)
             *snapshot = SNAPSHOT(word) == index + 1;
             return true;
         }
-        if (word & STOP || atomic_load(&steps->model->stop)) {
+        /* Steps of evaluation and prediction have no collective that would end them when another rank has failed. */
+        if (word & STOP || atomic_load(&steps->model->stop) || cmi_comm_aborted(steps->model->strategy->comm)) {
             /* A stop that was only seen here must hold for the others too. */
             if (word & STOP) return false;
             cmi_steps_stop(steps);
@@ -110,7 +111,6 @@ bool cmi_steps_sums(cmi_steps *steps, int64_t *step, double *sums)
 static cm_status run_steps(cmi_steps *steps, int rank)
 {
     cm_model *model = steps->model;
-    cmi_worker *worker = &model->strategy->workers[rank];
     int64_t last = steps->begin - 1;
     size_t rows = (size_t)cmi_shard_max(steps->source.batch_size, model->strategy->ranks);
     cmi_feed_spec feed = cmi_feed_spec_of(model, &steps->source.data);
@@ -122,7 +122,6 @@ static cm_status run_steps(cmi_steps *steps, int rank)
         bool snapshot = false;
         if (!cmi_steps_agree(steps, step, &snapshot)) break;
         CM_TRY(cmi_step(steps, rank, step));
-        atomic_fetch_add(&worker->progress, 1);
         last = step;
         if (!rank) atomic_store(&steps->steps_done, step + 1 - steps->begin);
         if (snapshot && steps->kind != CMI_PASS_PREDICT) CM_TRY(publish(steps, rank, step));

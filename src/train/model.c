@@ -190,7 +190,7 @@ cm_status cm_model_compile(cm_model *model, const cm_compile_options *options)
 
 /* ---- build ---- */
 
-cm_status cmi_model_enter(cm_model *model, const char *call)
+static cm_status enter(cm_model *model, const char *call, bool reading)
 {
     if (!model) return cmi_error(CM_E_INVALID, "%s: model is NULL", call);
     if (!model->strategy) {
@@ -201,7 +201,12 @@ cm_status cmi_model_enter(cm_model *model, const char *call)
         model->next = NULL;
         model->strategy->models = model;
     }
-    return cmi_strategy_enter(model->strategy, call);
+    return cmi_strategy_enter(model->strategy, call, reading);
+}
+
+cm_status cmi_model_enter(cm_model *model, const char *call)
+{
+    return enter(model, call, false);
 }
 
 cm_status cmi_model_enter_reading(cm_model *model, const char *call, bool *leave)
@@ -209,7 +214,7 @@ cm_status cmi_model_enter_reading(cm_model *model, const char *call, bool *leave
     /* The flag belongs to the thread that runs the callback; another thread's call is refused by `busy` as ever. */
     *leave = !(model && model->strategy && model->strategy->in_callback &&
                pthread_equal(model->strategy->caller, pthread_self()));
-    return *leave ? cmi_model_enter(model, call) : CM_OK;
+    return *leave ? enter(model, call, true) : CM_OK;
 }
 
 typedef struct replica_work {
@@ -251,17 +256,25 @@ static cm_status destroy_replica(void *argument, cm_model *model, int rank)
     return status;
 }
 
-static void unbuild(cm_model *model)
+static void release_replicas(cm_model *model)
 {
+    cm_strategy *strategy = model->strategy;
+    bool forked = strategy->process != getpid();
     cm_error kept;
 
-    if (model->replicas && model->strategy && !atomic_load(&model->strategy->lost) &&
-        model->strategy->process == getpid()) {
-        /* Called on failure and by destroy, which must not change the last error. */
-        cmi_error_save(&kept);
-        (void)!cmi_model_run(model, destroy_replica, NULL);
-        (void)cmi_error_restore(&kept);
-    }
+    for (int r = 0; r < strategy->ranks; r++)
+        if (model->replicas[r] && (forked || strategy->workers[r].gone))
+            cmi_replica_leave(model->replicas[r], &strategy->workers[r].left_behind);
+    if (forked) return;
+    /* Called on failure and by destroy, which must not change the last error. */
+    cmi_error_save(&kept);
+    (void)!cmi_model_run(model, destroy_replica, NULL);
+    (void)cmi_error_restore(&kept);
+}
+
+static void unbuild(cm_model *model)
+{
+    if (model->replicas && model->strategy) release_replicas(model);
     cmi_free(model->replicas);
     cmi_free((void *)model->rows_done);
     cmi_free((void *)model->applied);
@@ -393,11 +406,13 @@ cm_status cmi_model_ensure_slots(cm_model *model)
 
 int cmi_model_healthy(const cm_model *model)
 {
-    int best = 0;
+    int best = -1;
 
-    for (int r = 1; r < model->strategy->ranks; r++)
-        if (atomic_load(&model->applied[r]) > atomic_load(&model->applied[best])) best = r;
-    return best;
+    for (int r = 0; r < model->strategy->ranks; r++)
+        if (!model->strategy->workers[r].gone &&
+            (best < 0 || atomic_load(&model->applied[r]) > atomic_load(&model->applied[best])))
+            best = r;
+    return best < 0 ? 0 : best;
 }
 
 typedef struct heal_work {
@@ -409,7 +424,10 @@ static cm_status read_healthy(void *argument, cm_model *model, int rank)
 {
     heal_work *work = argument;
 
-    return rank == work->from ? cmi_replica_read_all(model->replicas[rank], work->arenas) : CM_OK;
+    if (rank != work->from) return CM_OK;
+    /* Without slots everywhere they are about to be made anew. */
+    if (model->slots_made < 0) return cmi_replica_read_params(model->replicas[rank], 0, model->plan.param_count, work->arenas);
+    return cmi_replica_read_all(model->replicas[rank], work->arenas);
 }
 
 static cm_status write_stale(void *argument, cm_model *model, int rank)
@@ -417,26 +435,30 @@ static cm_status write_stale(void *argument, cm_model *model, int rank)
     heal_work *work = argument;
     uint64_t newest = atomic_load(&model->applied[work->from]);
 
-    if (atomic_load(&model->applied[rank]) == newest) return CM_OK;
-    CM_TRY(cmi_replica_write_all(model->replicas[rank], work->arenas));
-    atomic_store(&model->applied[rank], newest);
-    return CM_OK;
+    if (rank == work->from || (!model->parted && atomic_load(&model->applied[rank]) == newest)) return CM_OK;
+    if (model->slots_made < 0) return cmi_replica_write_params(model->replicas[rank], 0, model->plan.param_count, work->arenas);
+    return cmi_replica_write_all(model->replicas[rank], work->arenas);
 }
 
 cm_status cmi_model_heal(cm_model *model)
 {
     heal_work work = {.from = cmi_model_healthy(model)};
-    bool stale = false;
+    cm_status status = CM_OK;
+    bool stale = model->parted;
 
     for (int r = 0; r < model->strategy->ranks; r++)
         stale |= atomic_load(&model->applied[r]) != atomic_load(&model->applied[work.from]);
-    model->updates = atomic_load(&model->applied[work.from]);
-    if (!stale) return CM_OK;
-    CM_TRY(CMI_NEW(cmi_replica_all_count(model->replicas[work.from]), &work.arenas));
-    cm_status status = cmi_model_run(model, read_healthy, &work);
-    if (!status) status = cmi_model_run(model, write_stale, &work);
-    cmi_free(work.arenas);
-    return status;
+    if (stale) {
+        CM_TRY(CMI_NEW(cmi_replica_all_count(model->replicas[work.from]), &work.arenas));
+        status = cmi_model_run(model, read_healthy, &work);
+        if (!status) status = cmi_model_run(model, write_stale, &work);
+        cmi_free(work.arenas);
+        if (status) return status;
+        model->parted = false;
+    }
+    /* The model's count may have begun anew with another optimiser. */
+    for (int r = 0; r < model->strategy->ranks; r++) atomic_store(&model->applied[r], model->updates);
+    return CM_OK;
 }
 
 /* ---- the end ---- */

@@ -74,7 +74,8 @@ static void warn_about_loss(cmi_steps *steps)
 {
     int64_t step = atomic_load(&steps->bad_step);
 
-    if (step < 0 || steps->stop_on_nan) return;
+    if (step < 0 || steps->stop_on_nan || steps->nan_told) return;
+    steps->nan_told = true;
     cmi_log(CM_LOG_WARNING, "train",
             "the loss is not finite, first in epoch %d, step %lld; training goes on (option stop_on_nan ends it)",
             steps->epoch + 1, (long long)step + 1);

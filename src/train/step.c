@@ -42,12 +42,23 @@ static batch batch_of(const cmi_steps *steps, int rank, int64_t step)
     return b;
 }
 
-/* Forward, loss and metrics on the shard: stages 1 to 4. */
-static cm_status look(cmi_steps *steps, cmi_replica *replica, const batch *b, cmi_run *run)
+/* What a rank that makes no progress is blamed with. */
+static void phase(const cmi_steps *steps, int rank, const char *name)
 {
+    cmi_comm_set_phase(steps->model->strategy->comm, rank, name);
+}
+
+/* Forward, loss and metrics on the shard: stages 1 to 4. */
+static cm_status look(cmi_steps *steps, int rank, const batch *b, cmi_run *run)
+{
+    cmi_replica *replica = steps->model->replicas[rank];
+
+    phase(steps, rank, "gather");
     CM_TRY_CTX(cmi_feed_fill(steps->model, replica, &steps->source, b->first, b->last), "gathering rows"); /* 1 */
+    phase(steps, rank, "forward");
     CM_TRY(cmi_replica_forward(replica, run));                                                            /* 2 */
     if (steps->kind == CMI_PASS_PREDICT) return CM_OK;
+    phase(steps, rank, "loss");
     return cmi_replica_loss(replica, run);                                                             /* 3, 4 */
 }
 
@@ -107,8 +118,9 @@ static cm_status update(cmi_steps *steps, int rank, int64_t step)
 
     CM_TRY(cmi_replica_update(model->replicas[rank], model->optim, model->optim_config, number, rate));
     if (model->strategy->unlike) CM_TRY_CTX(copy_from_rank_0(model, rank), "copying the parameters of rank 0");
-    CM_TRY(cmi_stream_flush(cmi_replica_stream(model->replicas[rank])));
+    /* Enqueued in full: from here on the update belongs to this replica, whatever fails. */
     atomic_store(&model->applied[rank], number);
+    CM_TRY(cmi_stream_flush(cmi_replica_stream(model->replicas[rank])));
     if (cmi_knob_has(CMI_KNOB_CHECK, "replicas")) return cmi_check_replicas(model, rank, step);
     return CM_OK;
 }
@@ -131,16 +143,19 @@ static cm_status run_step(cmi_steps *steps, int rank, int64_t step)
                    .sums = steps->kind == CMI_PASS_TRAIN ? CMI_SUMS_TRAIN : CMI_SUMS_EVALUATE};
 
     atomic_fetch_add(&model->rows_done[rank], b.last - b.first);
-    if (run.rows) CM_TRY(look(steps, replica, &b, &run)); /* 1 gather, 2 forward, 3 loss, 4 metrics */
+    if (run.rows) CM_TRY(look(steps, rank, &b, &run)); /* 1 gather, 2 forward, 3 loss, 4 metrics */
     if (steps->kind == CMI_PASS_PREDICT && run.rows) {
         size_t count = cmi_feed_spec_of(model, &steps->source.data).label_count;
         return cmi_replica_read_output(replica, run.rows, steps->output + (size_t)b.first * count);
     }
     if (steps->kind != CMI_PASS_TRAIN) return CM_OK;
+    phase(steps, rank, "backward");
     CM_TRY(run.rows ? cmi_replica_backward(replica, &run) : cmi_replica_no_rows(replica)); /* 5 */
+    phase(steps, rank, "reduce");
     CM_TRY(reduce(model, rank, &loss)); /* 6 */
     CM_TRY(check_loss(steps, step, loss));
     CM_TRY(cmi_comm_barrier(model->strategy->comm, rank)); /* commit: for all or for none */
+    phase(steps, rank, "update");
     return update(steps, rank, step);                      /* 7 */
 }
 

@@ -5,12 +5,14 @@
  *
  * Everything that touches a device is a job on the workers (cmi_strategy_run).  When a job fails on one rank, the
  * communicator is aborted, every other rank leaves at its next wait, and the first error is the job's.  A rank that does not
- * come back within the deadline is stuck inside a driver: the strategy is lost then, its thread and objects are leaked, and
- * later calls say so.
+ * come back within the deadline is stuck inside a driver, and one whose device let a wait run out must release nothing: both
+ * are GONE.  The strategy is lost then: its threads and objects are leaked, weights can still be read from the other ranks,
+ * and all other calls say so.
  *
  * DESIGN.  Locks: a worker's mutex guards its mailbox only and is never held during a job.  `busy` is an atomic flag and
  * gives a second caller CM_E_STATE instead of a wait. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include "base/clock.h"
@@ -22,6 +24,8 @@
 
 static _Thread_local cm_strategy *scope;
 static _Atomic int strategies_alive;
+static pthread_mutex_t living_mutex = PTHREAD_MUTEX_INITIALIZER;
+static cm_strategy *living; /* under living_mutex: strategies with running workers */
 
 typedef struct strategy_options {
     char *collective;
@@ -62,11 +66,20 @@ static cm_status open_devices(cm_strategy *strategy, const char *selection)
     CM_TRY_GOTO(done, CMI_NEW(strategy->ranks, &strategy->workers));
     for (int r = 0; r < strategy->ranks; r++) {
         char name[512];
-        CM_TRY_GOTO(done, cmi_device_open(list, &choices[r], &strategy->devices[r]));
+        status = cmi_device_open(list, &choices[r], &strategy->devices[r]);
+        if (status) {
+            cmi_error_prefix("device %d (%s)", r, cm_device_list_get(list, choices[r].index)->name);
+            goto done;
+        }
         const cmi_device_facts *facts = cmi_device_get_facts(strategy->devices[r]);
         snprintf(name, sizeof name, "device %d (%s)", r, facts->name);
         CM_TRY_GOTO(done, cmi_strdup(name, &strategy->names[r]));
-        CM_TRY_GOTO(done, cmi_stream_create(strategy->devices[r], strategy->timeout_ms, &strategy->streams[r]));
+        status = cmi_stream_create(strategy->devices[r], strategy->timeout_ms, &strategy->streams[r]);
+        if (status) {
+            cmi_error_prefix("%s", strategy->names[r]);
+            goto done;
+        }
+        cmi_stream_set_heartbeat(strategy->streams[r], &strategy->workers[r].beats);
         if (facts->info.align_bytes > strategy->align_bytes) strategy->align_bytes = (size_t)facts->info.align_bytes;
         if (strcmp(facts->kind_key, cmi_device_get_facts(strategy->devices[0])->kind_key)) strategy->unlike = true;
     }
@@ -81,15 +94,28 @@ static void on_building(void *user, bool building)
     cmi_worker *worker = user;
 
     atomic_store(&worker->building, building);
-    atomic_fetch_add(&worker->progress, 1);
+    atomic_fetch_add(&worker->beats, 1);
     cmi_comm_set_state(worker->strategy->comm, worker->rank, building ? CMI_RANK_BUILDING : CMI_RANK_RUNNING);
 }
+
+static uint64_t beats_of(void *user, int rank)
+{
+    const cm_strategy *strategy = user;
+
+    return atomic_load(&strategy->workers[rank].beats);
+}
+
+/* A rank whose own wait runs out knows best what it waited for, so the others give it half a second to say so. */
+enum { COMM_GRACE_MS = 500, DRIVER_GRACE_MS = 1000 };
 
 static cm_status start_workers(cm_strategy *strategy, const char *collective)
 {
     cmi_comm_options options = {.ranks = strategy->ranks,
                                 .collective = collective,
                                 .timeout_ms = strategy->timeout_ms,
+                                .grace_ms = COMM_GRACE_MS,
+                                .beats = beats_of,
+                                .beats_user = strategy,
                                 .rank_names = (const char *const *)strategy->names};
 
     CM_TRY(cmi_comm_create(&options, &strategy->comm));
@@ -99,6 +125,59 @@ static cm_status start_workers(cm_strategy *strategy, const char *collective)
     }
     return CM_OK;
 }
+
+/* ---- the end of the process ---- */
+
+/* Ends the workers before the driver's and CLBlast's own destructors run under their feet.  Called by exit(), on any thread
+ * and at any moment: from a callback, or while another thread is inside fit.  That thread is left alone; it finds its job
+ * aborted.  Holding the mutex keeps it from destroying a strategy meanwhile. */
+static void at_exit(void)
+{
+    static const cm_error ending = {.status = CM_E_ABORTED, .message = "the process ends"};
+    int64_t end = cmi_now_ns() + INT64_C(2000000000);
+    bool all = true;
+
+    if (cmi_device_check_process()) return; /* the child of a fork has no workers */
+    pthread_mutex_lock(&living_mutex);
+    for (cm_strategy *s = living; s; s = s->next) {
+        for (int r = 0; r < s->ranks; r++) cmi_worker_dismiss(&s->workers[r]);
+        cmi_comm_abort(s->comm, -1, &ending);
+    }
+    for (cm_strategy *s = living; s; s = s->next)
+        for (int r = 0; r < s->ranks; r++) all &= !s->workers[r].gone && cmi_worker_join_until(&s->workers[r], end);
+    if (all) cmi_gemm_clear_cache();
+    pthread_mutex_unlock(&living_mutex);
+}
+
+static void register_hook(void)
+{
+    (void)atexit(at_exit);
+}
+
+static void join_living(cm_strategy *strategy)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+    /* After the first OpenCL call, so that the hook runs before what the drivers registered. */
+    pthread_once(&once, register_hook);
+    pthread_mutex_lock(&living_mutex);
+    strategy->next = living;
+    living = strategy;
+    pthread_mutex_unlock(&living_mutex);
+}
+
+static void leave_living(cm_strategy *strategy)
+{
+    pthread_mutex_lock(&living_mutex);
+    for (cm_strategy **at = &living; *at; at = &(*at)->next)
+        if (*at == strategy) {
+            *at = strategy->next;
+            break;
+        }
+    pthread_mutex_unlock(&living_mutex);
+}
+
+/* ---- create, destroy ---- */
 
 static cm_status create(const char *devices, const char *options, bool hidden, cm_strategy **out)
 {
@@ -124,6 +203,7 @@ static cm_status create(const char *devices, const char *options, bool hidden, c
     CM_TRY_GOTO(fail, start_workers(strategy, config->collective ? config->collective
                                                                  : cmi_knob_text(CMI_KNOB_COLLECTIVE)));
     cmi_config_free(&option_entry, config);
+    join_living(strategy);
     *out = strategy;
     return CM_OK;
 fail:
@@ -151,7 +231,9 @@ void cm_strategy_destroy(cm_strategy *strategy)
     while (strategy->models) cmi_model_orphan(strategy->models);
     /* A lost strategy has a thread inside a driver that may still use all of this, and in the child of a fork the threads
      * do not exist: it stays, knowingly. */
-    if (atomic_load(&strategy->lost) || strategy->process != getpid()) {
+    if (strategy->process != getpid()) return;
+    leave_living(strategy);
+    if (atomic_load(&strategy->lost)) {
         atomic_fetch_sub(&strategies_alive, 1);
         return;
     }
@@ -204,10 +286,10 @@ cm_status cm_strategy_scope_end(cm_strategy *strategy)
 
 /* ---- jobs ---- */
 
-cm_status cmi_strategy_enter(cm_strategy *strategy, const char *call)
+cm_status cmi_strategy_enter(cm_strategy *strategy, const char *call, bool reading)
 {
     CM_TRY_CTX(cmi_device_check_process(), "%s", call);
-    if (atomic_load(&strategy->lost))
+    if (atomic_load(&strategy->lost) && !reading)
         return cmi_error(CM_E_STATE, "%s: a device of the strategy stopped answering; make a new strategy", call);
     if (scope && scope != strategy)
         return cmi_error(CM_E_SCOPE,
@@ -235,19 +317,6 @@ static void post(cmi_worker *worker, cmi_job job, void *argument)
     cmi_mutex_unlock(&worker->mutex);
 }
 
-/* Sum of all ranks' progress, and whether one is compiling. */
-static uint64_t progress_of(cm_strategy *strategy, bool *building)
-{
-    uint64_t sum = 0;
-
-    *building = false;
-    for (int r = 0; r < strategy->ranks; r++) {
-        sum += atomic_load(&strategy->workers[r].progress);
-        *building |= atomic_load(&strategy->workers[r].building);
-    }
-    return sum;
-}
-
 /* Waits up to `ms` for a worker's job to end. */
 static bool wait_done(cmi_worker *worker, int64_t ms)
 {
@@ -260,44 +329,62 @@ static bool wait_done(cmi_worker *worker, int64_t ms)
     return done;
 }
 
-/* The watchdog.  Ranks have deadlines of their own for every wait; this one ends the rest: a call inside a driver that does
- * not return.  It compares step counters, not the duration of the job.  A rank gets the deadline twice over before it is
- * given up, so that a rank that notices by itself can report the better error. */
-static bool wait_all(cm_strategy *strategy, void (*tick)(void *), void *user, int *stuck)
-{
-    enum { TICK_MS = 50, GRACE_MS = 1500 };
-    uint64_t last = 0;
-    int64_t since = cmi_now_ns();
-    bool told = false;
+/* How long a worker's last beat is ago. */
+typedef struct pulse {
+    uint64_t beats;
+    int64_t since;
+} pulse;
 
+static void give_up(cm_strategy *strategy, int rank)
+{
+    strategy->workers[rank].gone = true;
+    atomic_store(&strategy->lost, true);
+    cmi_log(CM_LOG_ERROR, "train", "%s does not answer; its thread and memory are left behind", strategy->names[rank]);
+}
+
+/* The watchdog, for one rank that has not finished.  Every wait of a rank has a deadline of its own; this one ends the rest:
+ * a call inside a driver that does not return.  The rank is given up once it is sure that it will touch nothing of this job
+ * any more: it was stopped, or its last beat is older than the flag that will stop it at the next. */
+static void watch(cm_strategy *strategy, int rank, pulse *last)
+{
+    cmi_worker *worker = &strategy->workers[rank];
+    uint64_t beats = atomic_load(&worker->beats);
+    int64_t now = cmi_now_ns();
+    double silent_s = (double)(now - last->since) / 1e9;
+    cm_error error = {.status = CM_E_TIMEOUT};
+
+    if (beats != last->beats || atomic_load(&worker->building) || cmi_comm_waiting(strategy->comm, rank)) {
+        last->beats = beats;
+        last->since = now;
+        if (!cmi_stream_stopped(strategy->streams[rank])) return;
+    } else if (now - last->since < (strategy->timeout_ms + DRIVER_GRACE_MS) * 1000000) {
+        return;
+    }
+    cmi_stream_abandon(strategy->streams[rank], true);
+    if (atomic_load(&worker->beats) != beats && !cmi_stream_stopped(strategy->streams[rank])) return;
+    snprintf(error.message, sizeof error.message, "%s does not answer: a call inside its driver has not returned for %.1f s",
+             strategy->names[rank], silent_s);
+    cmi_comm_abort(strategy->comm, rank, &error);
+    give_up(strategy, rank);
+}
+
+static void wait_all(cm_strategy *strategy, void (*tick)(void *), void *user)
+{
+    enum { TICK_MS = 50 };
+    pulse pulses[CM_MAX_DEVICES];
+    int64_t start = cmi_now_ns();
+
+    for (int r = 0; r < strategy->ranks; r++)
+        pulses[r] = (pulse){atomic_load(&strategy->workers[r].beats), start};
     for (int r = 0; r < strategy->ranks;) {
-        if (wait_done(&strategy->workers[r], TICK_MS)) {
+        if (strategy->workers[r].gone || wait_done(&strategy->workers[r], TICK_MS)) {
             r++;
             continue;
         }
         if (tick) tick(user);
-        bool building = false;
-        uint64_t now = progress_of(strategy, &building);
-        if (now != last || building) {
-            last = now;
-            since = cmi_now_ns();
-        }
-        int64_t silent_ms = (cmi_now_ns() - since) / 1000000;
-        bool aborted = cmi_comm_aborted(strategy->comm);
-        if (silent_ms > strategy->timeout_ms + GRACE_MS && !aborted && !told) {
-            cm_error error = {.status = CM_E_TIMEOUT};
-            snprintf(error.message, sizeof error.message,
-                     "%s does not answer: no step for %.1f s, a call inside its driver does not return",
-                     strategy->names[r], (double)silent_ms / 1000);
-            cmi_comm_abort(strategy->comm, r, &error);
-            told = true;
-            since = cmi_now_ns();
-        } else if (silent_ms > GRACE_MS && aborted) {
-            *stuck = r;
-            return false;
-        }
+        for (int q = r; q < strategy->ranks; q++)
+            if (!strategy->workers[q].gone && !wait_done(&strategy->workers[q], 0)) watch(strategy, q, &pulses[q]);
     }
-    return true;
 }
 
 static cm_status collect(cm_strategy *strategy)
@@ -306,27 +393,28 @@ static cm_status collect(cm_strategy *strategy)
     cm_status status = CM_OK;
     int rank = -1;
 
-    for (int r = 0; r < strategy->ranks; r++)
+    for (int r = 0; r < strategy->ranks; r++) {
+        if (strategy->workers[r].gone) continue;
         if (strategy->workers[r].status) status = strategy->workers[r].status;
+        if (cmi_stream_silent(strategy->streams[r])) give_up(strategy, r);
+    }
     cmi_comm_first_error(strategy->comm, &error, &rank);
     cmi_comm_reset(strategy->comm);
-    if (!status) return CM_OK;
-    return error.status ? cmi_error_restore(&error) : cmi_error(status, "a rank ended without an error of its own");
+    if (error.status) return cmi_error_restore(&error);
+    return status ? cmi_error(status, "a rank ended without an error of its own") : CM_OK;
 }
 
 cm_status cmi_strategy_run(cm_strategy *strategy, cmi_job job, void *argument, void (*tick)(void *), void *tick_user)
 {
-    int stuck = -1;
-
-    for (int r = 0; r < strategy->ranks; r++) post(&strategy->workers[r], job, argument);
-    if (wait_all(strategy, tick, tick_user, &stuck)) return collect(strategy);
-    cm_error error;
-    int rank = -1;
-    atomic_store(&strategy->lost, true);
-    cmi_comm_first_error(strategy->comm, &error, &rank);
-    cmi_log(CM_LOG_ERROR, "train", "%s is stuck inside its driver; its thread and memory are left behind",
-            strategy->names[stuck]);
-    return cmi_error_restore(&error);
+    /* A callback may have forked: in the child there are no workers. */
+    CM_TRY(cmi_device_check_process());
+    for (int r = 0; r < strategy->ranks; r++) {
+        if (strategy->workers[r].gone) continue;
+        cmi_stream_abandon(strategy->streams[r], false); /* of one that came back at the last moment */
+        post(&strategy->workers[r], job, argument);
+    }
+    wait_all(strategy, tick, tick_user);
+    return collect(strategy);
 }
 
 /* ---- facts ---- */

@@ -27,10 +27,12 @@ typedef struct cmi_worker {
     cmi_cond changed;
     cmi_job job; /* NULL: idle */
     void *argument;
-    bool quit, done;
+    bool quit, done, left; /* left: the thread is at its end */
     cm_status status;
-    _Atomic uint64_t progress; /* steps and waits completed: the watchdog's measure */
-    _Atomic bool building;     /* compiling: the watchdog waits */
+    _Atomic uint64_t beats; /* calls into the driver that came back: the watchdog's measure */
+    _Atomic bool building;  /* compiling: the watchdog waits */
+    bool gone;              /* given up: main posts nothing to it any more */
+    cmi_replica *left_behind;
 } cmi_worker;
 
 struct cm_strategy {
@@ -50,21 +52,26 @@ struct cm_strategy {
     pid_t process;           /* that created it */
     _Atomic bool busy, lost;
     cm_model *models;        /* list through cm_model.next */
+    cm_strategy *next;       /* of all living ones, for the end of the process */
 };
 
 /* The strategy whose scope is open on this thread, or NULL. */
 cm_strategy *cmi_scope_current(void);
-/* Runs job(argument, rank) on every worker and waits; `tick`, if any, is called on the caller's thread about every 50 ms.
+/* Runs job(argument, rank) on every worker that is not gone and waits; `tick`, if any, is called on the caller's thread about every 50 ms.
  * One job at a time: CM_E_STATE.  The first error of any rank is put on the caller's thread. */
 cm_status cmi_strategy_run(cm_strategy *strategy, cmi_job job, void *argument, void (*tick)(void *), void *tick_user);
-/* Takes the strategy for one public call, so that a second caller gets CM_E_STATE; release with _leave. */
-cm_status cmi_strategy_enter(cm_strategy *strategy, const char *call);
+/* Takes the strategy for one public call, so that a second caller gets CM_E_STATE; release with _leave.  `reading`: also
+ * when a device is lost. */
+cm_status cmi_strategy_enter(cm_strategy *strategy, const char *call, bool reading);
 void cmi_strategy_leave(cm_strategy *strategy);
 
 /* For a model outside any scope: the first device of the default selection. */
 cm_status cmi_strategy_create_hidden(cm_strategy **strategy);
 cm_status cmi_worker_start(cm_strategy *strategy, int rank);
 void cmi_worker_stop(cmi_worker *worker); /* joins */
+/* At the end of the process: tells it to go, and joins it if it leaves before `end_ns` (false: it did not). */
+void cmi_worker_dismiss(cmi_worker *worker);
+bool cmi_worker_join_until(cmi_worker *worker, int64_t end_ns);
 
 /* ---- model.c ---------------------------------------------------------------------------------------------- */
 
@@ -88,6 +95,7 @@ struct cm_model {
     cmi_plan plan;
     cmi_replica **replicas;
     int slots_made;           /* -1: not yet */
+    bool parted;              /* weights were set on some replicas only */
     bool trained;             /* a step was made: summary shows the optimiser's variables */
     int64_t fixed_batch;      /* rows of the first batch of a model built from data, for summary */
     uint64_t updates, epochs; /* trained so far */
@@ -102,7 +110,7 @@ void cmi_model_orphan(cm_model *model);
 /* Every public call on a model that needs its devices begins with _enter (CM_E_STATE, CM_E_SCOPE) and ends with
  * cmi_strategy_leave. */
 cm_status cmi_model_enter(cm_model *model, const char *call);
-/* The same for calls that a callback may make: reading weights. */
+/* The same for reading weights: a callback may do it, and so may a program whose strategy has lost a device. */
 cm_status cmi_model_enter_reading(cm_model *model, const char *call, bool *leave);
 /* A job over all workers that hands each its replica. */
 typedef cm_status (*cmi_replica_job)(void *argument, cm_model *model, int rank);
@@ -113,10 +121,10 @@ cm_status cmi_model_ensure_built(cm_model *model, const cmi_shape *row, int64_t 
 cm_status cmi_model_check_size(const cm_model *model);
 /* Optimiser slots on every replica. */
 cm_status cmi_model_ensure_slots(cm_model *model);
-/* After a failure between the commit of a step and its end some replicas may lack the update: copies parameters and
- * slots of one that has it to them. */
+/* After a failure between the commit of a step and its end some replicas may lack the update, and after one in setting
+ * weights some may lack these: copies parameters and slots of one that has all to them. */
 cm_status cmi_model_heal(cm_model *model);
-/* Lowest replica that has all updates. */
+/* Lowest replica that has all updates and whose worker is not gone. */
 int cmi_model_healthy(const cm_model *model);
 
 /* ---- objective.c: metrics and their names ------------------------------------------------------------------ */
@@ -176,6 +184,7 @@ typedef struct cmi_steps {
     _Atomic uint64_t word;   /* the agreement, see job.c */
     _Atomic bool snapshot_wanted;
     _Atomic int64_t bad_step; /* first step whose loss was not finite; -1: none */
+    bool nan_told;           /* the user was told so in this fit: once is enough */
     cmi_mutex mutex;         /* guards cells */
     cmi_cell *cells;         /* one per rank */
     _Atomic int64_t steps_done; /* of rank 0: how far a stopped job came */

@@ -3,6 +3,7 @@
  * A worker owns the stream of its device.  When a job fails it puts the device's name before the message and aborts the
  * communicator at once, so that ranks that wait for it leave; the first error of all ranks is kept there. */
 #include <stdio.h>
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "train/train.h"
@@ -18,6 +19,9 @@ static cm_status run_job(cmi_worker *worker, cmi_job job, void *argument)
     if (!status) return CM_OK;
     /* A rank that only left because another failed has nothing to report. */
     if (status != CM_E_ABORTED) {
+        if (status == CM_E_MEMORY)
+            cmi_error_prefix("%llu bytes in buffers",
+                             (unsigned long long)cmi_device_buffer_bytes(strategy->devices[worker->rank]));
         cmi_error_prefix("%s", strategy->names[worker->rank]);
         cmi_error_save(&error);
         cmi_comm_abort(strategy->comm, worker->rank, &error);
@@ -46,6 +50,8 @@ static void work(void *argument)
         worker->done = true;
         cmi_cond_broadcast(&worker->changed);
     }
+    worker->left = true;
+    cmi_cond_broadcast(&worker->changed);
     cmi_mutex_unlock(&worker->mutex);
 }
 
@@ -70,13 +76,31 @@ no_cond:
     return status;
 }
 
-void cmi_worker_stop(cmi_worker *worker)
+void cmi_worker_dismiss(cmi_worker *worker)
 {
     if (!worker->started) return;
     cmi_mutex_lock(&worker->mutex);
     worker->quit = true;
     cmi_cond_broadcast(&worker->changed);
     cmi_mutex_unlock(&worker->mutex);
+}
+
+bool cmi_worker_join_until(cmi_worker *worker, int64_t end_ns)
+{
+    if (!worker->started) return true;
+    cmi_mutex_lock(&worker->mutex);
+    for (int64_t now = cmi_now_ns(); !worker->left && now < end_ns; now = cmi_now_ns())
+        (void)cmi_cond_wait_ms(&worker->changed, &worker->mutex, (end_ns - now) / 1000000 + 1);
+    bool left = worker->left;
+    cmi_mutex_unlock(&worker->mutex);
+    if (left) cmi_thread_join(worker->thread);
+    return left;
+}
+
+void cmi_worker_stop(cmi_worker *worker)
+{
+    if (!worker->started) return;
+    cmi_worker_dismiss(worker);
     cmi_thread_join(worker->thread);
     cmi_cond_destroy(&worker->changed);
     cmi_mutex_destroy(&worker->mutex);

@@ -5,6 +5,7 @@
 #ifndef CL_TARGET_OPENCL_VERSION
 #define CL_TARGET_OPENCL_VERSION 300
 #endif
+#include <stdlib.h>
 #include <string.h>
 #include "fault/calls.h"
 #include "fault/move.h"
@@ -143,6 +144,11 @@ static cl_int CL_API_CALL run_kernel(cl_command_queue queue, cl_kernel kernel, c
 {
     fault rule = on_queue("clEnqueueNDRangeKernel", queue, false);
     if (rule.kind == FAULT_CODE) return rule.code;
+    size_t group = 1;
+    for (cl_uint d = 0; local && d < dims; d++)
+        group *= local[d];
+    if (rule.kind == FAULT_SAY && group > strtoul(rule.text, NULL, 10))
+        return CL_INVALID_WORK_GROUP_SIZE;
     cl_int code = layer_next->clEnqueueNDRangeKernel(queue, kernel, dims, offset, global, local,
                                                      waits, wait_for, event);
     note_event(queue, code, event);

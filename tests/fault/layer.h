@@ -21,6 +21,7 @@
  *   say X           an info query answers X: a text, a number, GPU|CPU|ACCELERATOR for the type, `0:65:0.0` for the
  *                   PCI address, 32 hexadecimal digits for the UUID.  clGetPlatformIDs and clGetDeviceIDs:
  *                   `say 0` = success with none, `say twice` = every one twice
+ *                   clEnqueueNDRangeKernel: `say 32` refuses larger work-groups with -54
  *   shadow          clEnqueueMapBuffer returns a separate copy, written back (and spoiled) at unmap; maps become blocking
  *   poison          clCreateBuffer fills new buffers with 0xFF bytes (NaN as float)
  *
