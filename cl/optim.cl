@@ -14,12 +14,14 @@
 #define CM_UPDATE p -= h0 * g;
 #define CM_SLOTS  0
 #endif
-/* Clip, decay, update, in this order.  g is multiplied by factor[tensor] (has_factor) and cut to +-limit (limit > 0);
+/* Clip, decay, update, in this order; out may be params, or grads (then the new values take the gradients' place).  Slots hold
+ * the places from slot_begin on.  g is multiplied by factor[tensor] (has_factor) and cut to +-limit (limit > 0);
  * p loses its part `decay`.  2 + slots reads, 1 + slots writes per element. */
-__kernel void update(uint blocks, float decay, float limit, uint has_factor, float h0, float h1, float h2, float h3,
+__kernel void update(uint blocks, uint slot_begin, float decay, float limit, uint has_factor, float h0, float h1, float h2, float h3,
                      float h4, float h5, float h6, float h7, __global const uint4 *table, uint table_at,
                      __global const float *factor, uint factor_at, __global const float *grads, uint grads_at,
-                     __global float *params, uint params_at, __global float *slot0, uint slot0_at,
+                     __global const float *params, uint params_at, __global float *out, uint out_at,
+                     __global float *slot0, uint slot0_at,
                      __global float *slot1, uint slot1_at, __global float *slot2, uint slot2_at)
 {
     uint block = get_group_id(0);
@@ -31,27 +33,27 @@ __kernel void update(uint blocks, float decay, float limit, uint has_factor, flo
     for (uint i = entry.x + get_local_id(0) * CM_V; i < end; i += get_local_size(0) * CM_V) {
         real p = cm_load(params + params_at, i, end), g = cm_load(grads + grads_at, i, end);
 #if CM_SLOTS > 0
-        real s0 = cm_load(slot0 + slot0_at, i, end);
+        real s0 = cm_load(slot0 + slot0_at, i - slot_begin, end - slot_begin);
 #endif
 #if CM_SLOTS > 1
-        real s1 = cm_load(slot1 + slot1_at, i, end);
+        real s1 = cm_load(slot1 + slot1_at, i - slot_begin, end - slot_begin);
 #endif
 #if CM_SLOTS > 2
-        real s2 = cm_load(slot2 + slot2_at, i, end);
+        real s2 = cm_load(slot2 + slot2_at, i - slot_begin, end - slot_begin);
 #endif
         if (has_factor) g *= scale;
         if (limit > 0.0f) g = clamp(g, -limit, limit);
         if (decay != 0.0f) p -= p * decay;
         CM_UPDATE
-        cm_store(p, params + params_at, i, end);
+        cm_store(p, out + out_at, i, end);
 #if CM_SLOTS > 0
-        cm_store(s0, slot0 + slot0_at, i, end);
+        cm_store(s0, slot0 + slot0_at, i - slot_begin, end - slot_begin);
 #endif
 #if CM_SLOTS > 1
-        cm_store(s1, slot1 + slot1_at, i, end);
+        cm_store(s1, slot1 + slot1_at, i - slot_begin, end - slot_begin);
 #endif
 #if CM_SLOTS > 2
-        cm_store(s2, slot2 + slot2_at, i, end);
+        cm_store(s2, slot2 + slot2_at, i - slot_begin, end - slot_begin);
 #endif
     }
 }

@@ -11,7 +11,8 @@
 #define CMI_KNOB_LIST(X)                                                                           \
     X(LOG, "CLMIRROR_LOG", "warning", "level, or category:level list: error, warning, info, debug") \
     X(DEVICES, "CLMIRROR_DEVICES", "", "devices to use: gpu, cpu, all, /GPU:0, 0.1, name, cpu*4, ...") \
-    X(COLLECTIVE, "CLMIRROR_COLLECTIVE", "auto", "how gradients are summed: auto, ring, naive")    \
+    X(COLLECTIVE, "CLMIRROR_COLLECTIVE", "auto", "how gradients are summed: auto, direct, ring, naive") \
+    X(UPDATE, "CLMIRROR_UPDATE", "auto", "how parameters are updated: auto, replicated, sharded")  \
     X(BUCKET_BYTES, "CLMIRROR_BUCKET_BYTES", "0", "limit of a gradient bucket; 0: 1 MiB, then 25 MiB") \
     X(TIMEOUT_MS, "CLMIRROR_TIMEOUT_MS", "60000", "how long a rank or device may stay silent")     \
     X(SEED, "CLMIRROR_SEED", "0", "default seed of weights, shuffling and dropout; or: random")    \

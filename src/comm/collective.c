@@ -6,6 +6,7 @@
  *
  * Called on the thread of each rank, all ranks at once; only choosing allocates. */
 #include <string.h>
+#include "base/clock.h"
 #include "comm/group.h"
 
 #define CM_LINK(name)
@@ -29,10 +30,9 @@ cm_status cmi_collective_choose(const char *spec, int ranks, const cmi_collectiv
     const cmi_entry *entry = NULL;
     *collective = NULL;
     *config = NULL;
-    /* For two ranks the ring is already the exchange of halves; there is no size at which naive
-     * wins. */
+    /* All ranks are threads of one process so far, and the direct exchange has the fewest meetings. */
     (void)ranks;
-    if (!spec || !*spec || !strcmp(spec, "auto")) spec = "ring";
+    if (!spec || !*spec || !strcmp(spec, "auto")) spec = "direct";
     CM_TRY(cmi_registry_parse(&cmi_collective_registry, spec, &entry, config));
     *collective = (const cmi_collective *)(const void *)entry;
     return CM_OK;
@@ -46,6 +46,7 @@ static cm_status run_all_reduce(cmi_comm *comm, int rank, float *span, size_t co
                          collective->entry.name, comm->ranks, count);
     if (rank == 0) atomic_fetch_add(&comm->reduced, 1);
     CM_TRY(collective->all_reduce(comm, rank, comm->config, span, count));
+    if (collective->leaves_together) return CM_OK;
     /* Only now may a rank hand its span back: an algorithm may let others read it outside of the
      * edges. */
     return cmi_comm_meet(comm, rank);
@@ -121,4 +122,58 @@ cm_status cmi_comm_broadcast(cmi_comm *comm, int rank, int root, void *span, siz
     cm_status status = lend_to_all(comm, rank, span, bytes);
     if (!status) status = wait_for_all(comm, rank);
     return cmi_comm_leave(comm, rank, status);
+}
+
+/* ---- lending ---- */
+
+void cmi_comm_sum(const void *const *spans, int ranks, size_t begin, size_t end, float *out)
+{
+    /* Blocks that stay in the first-level cache between the passes over the ranks. */
+    enum { BLOCK = 2048 };
+    float sum[BLOCK];
+
+    for (size_t at = begin; at < end; at += BLOCK) {
+        size_t n = end - at < BLOCK ? end - at : BLOCK;
+        const float *first = (const float *)spans[0] + at, *second = (const float *)spans[1] + at;
+        for (size_t i = 0; i < n; i++) sum[i] = first[i] + second[i];
+        for (int r = 2; r < ranks; r++) {
+            const float *more = (const float *)spans[r] + at;
+            for (size_t i = 0; i < n; i++) sum[i] += more[i];
+        }
+        memcpy(out + at, sum, n * sizeof *sum);
+    }
+}
+
+cm_status cmi_comm_show(cmi_comm *comm, int rank, const void *mine)
+{
+    comm->lent[rank] = mine;
+    atomic_store(&comm->cells[rank].reading, true);
+    cm_status status = cmi_comm_meet(comm, rank);
+    if (status) atomic_store(&comm->cells[rank].reading, false);
+    return status;
+}
+
+cm_status cmi_comm_hide(cmi_comm *comm, int rank, cm_status status)
+{
+    enum { PAUSE_NS = 50000 };
+
+    atomic_store(&comm->cells[rank].reading, false);
+    if (!status) status = cmi_comm_meet(comm, rank);
+    if (!status) return CM_OK;
+    /* There was no meeting that says that nobody reads any more.  Readers only copy and add, so the wait is short. */
+    for (int q = 0; q < comm->ranks; q++)
+        while (q != rank && atomic_load(&comm->cells[q].reading)) cmi_sleep_ns(PAUSE_NS);
+    return status;
+}
+
+cm_status cmi_comm_lend(cmi_comm *comm, int rank, const void *mine, const void *const **all)
+{
+    *all = comm->lent;
+    CM_TRY(cmi_comm_enter(comm, rank, "exchange"));
+    return cmi_comm_show(comm, rank, mine);
+}
+
+cm_status cmi_comm_take_back(cmi_comm *comm, int rank)
+{
+    return cmi_comm_hide(comm, rank, cmi_comm_enter(comm, rank, "end of exchange"));
 }

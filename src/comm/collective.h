@@ -31,6 +31,7 @@ typedef struct cmi_link {
 typedef struct cmi_collective {
     cmi_entry entry;
     bool (*supports)(int ranks, size_t count);
+    bool leaves_together; /* all_reduce ends in a meeting of its own: the caller adds no leaving barrier */
     /* Sums in place over all ranks; ranks >= 2, count >= 1; the caller adds the leaving barrier
      * and, after a failure, waits until nobody reads what is still lent. */
     cm_status (*all_reduce)(cmi_comm *comm, int rank, const void *config, float *span, size_t count);

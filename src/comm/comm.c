@@ -110,6 +110,7 @@ cm_status cmi_comm_create(const cmi_comm_options *options, cmi_comm **out)
              comm->collective->entry.name);
     CM_TRY_GOTO(fail, make_cells(comm));
     CM_TRY_GOTO(fail, make_ports(comm));
+    CM_TRY_GOTO(fail, CMI_NEW(comm->ranks, &comm->lent));
     *out = comm;
     return CM_OK;
 
@@ -130,6 +131,7 @@ void cmi_comm_destroy(cmi_comm *comm)
         cmi_mutex_destroy(&comm->cells[r].mutex);
     }
     cmi_free(comm->cells);
+    cmi_free((void *)comm->lent);
     if (comm->collective) cmi_config_free(&comm->collective->entry, comm->config);
     if (comm->mutex_ready) cmi_mutex_destroy(&comm->mutex);
     cmi_free(comm);
@@ -254,6 +256,7 @@ void cmi_comm_reset(cmi_comm *comm)
     for (int r = 0; r < comm->ranks; r++) {
         atomic_store(&comm->cells[r].barriers, 0);
         atomic_store(&comm->cells[r].state, CMI_RANK_RUNNING);
+        atomic_store(&comm->cells[r].reading, false);
     }
     size_t ports = (size_t)comm->ranks * (size_t)comm->ranks;
     for (size_t i = 0; i < ports; i++)
@@ -454,22 +457,39 @@ static cm_status sleep_until(cmi_comm *comm, int rank, const _Atomic uint64_t *s
     return status;
 }
 
+/* Sleeps, with the marks and the deadline of a sleeper. */
+static cm_status wait_asleep(cmi_comm *comm, int rank, int other, const _Atomic uint64_t *sequence, uint64_t value)
+{
+    cmi_rank_cell *cell = &comm->cells[rank];
+    lookout watch = {.end = NOT_LOOKED, .began = cmi_now_ns()};
+
+    atomic_store(&cell->waits_for, other);
+    cm_status status = sleep_until(comm, rank, sequence, value, &watch);
+    atomic_store(&cell->waits_for, CMI_WAITS_FOR_NOBODY);
+    if (status == CM_E_TIMEOUT) return report_timeout(comm, rank, &watch);
+    return status ? give_up(comm, rank) : CM_OK;
+}
+
 /* `other` may be CMI_WAITS_FOR_EVERYONE too. */
 cm_status cmi_comm_wait_sequence(cmi_comm *comm, int rank, int other,
                                  const _Atomic uint64_t *sequence, uint64_t value)
 {
     cmi_rank_cell *cell = &comm->cells[rank];
     cm_status status = CM_OK;
-    if (atomic_load(sequence) < value && !(comm->spins && spin(comm, sequence, value))) {
-        lookout watch = {.end = NOT_LOOKED, .began = cmi_now_ns()};
-        atomic_store(&cell->waits_for, other);
-        status = sleep_until(comm, rank, sequence, value, &watch);
-        atomic_store(&cell->waits_for, CMI_WAITS_FOR_NOBODY);
-        if (status == CM_E_TIMEOUT) return report_timeout(comm, rank, &watch);
-        if (status) return give_up(comm, rank);
+    if (atomic_load(sequence) < value) {
+        int64_t began = cmi_now_ns();
+        if (!(comm->spins && spin(comm, sequence, value)))
+            status = wait_asleep(comm, rank, other, sequence, value);
+        cell->waited_ns += cmi_now_ns() - began;
+        if (status) return status;
     }
     made_progress(cell);
     return CM_OK;
+}
+
+int64_t cmi_comm_waited_ns(const cmi_comm *comm, int rank)
+{
+    return comm->cells[rank].waited_ns;
 }
 
 /* ---- the barrier ---- */

@@ -50,6 +50,15 @@ cm_status cmi_comm_broadcast(cmi_comm *comm, int rank, int root, void *span, siz
 /* Completes for all ranks or aborts for all. */
 cm_status cmi_comm_barrier(cmi_comm *comm, int rank);
 
+/* Shared memory without an algorithm: `lend` shows `mine` to all ranks and completes, for all or for none,
+ * when everybody's is there: (*all)[r] is what rank r lends.  Until `take_back`, which is a barrier too, every rank may read
+ * what the others lent, and nobody unmaps, frees or rewrites what others may read.  A rank that fails in between calls
+ * take_back all the same: it then waits until no reader is left. */
+cm_status cmi_comm_lend(cmi_comm *comm, int rank, const void *mine, const void *const **all);
+cm_status cmi_comm_take_back(cmi_comm *comm, int rank);
+/* out[i] = ((spans[0][i] + spans[1][i]) + spans[2][i]) + ... for begin <= i < end; out may be one of the spans of float. */
+void cmi_comm_sum(const void *const *spans, int ranks, size_t begin, size_t end, float *out);
+
 /* Others wait for a rank in BUILDING (kernels being compiled, a user's code) without limit, with one line in
  * the log every 10 s. */
 typedef enum cmi_rank_state { CMI_RANK_RUNNING, CMI_RANK_BUILDING } cmi_rank_state;
@@ -57,6 +66,9 @@ void cmi_comm_set_state(cmi_comm *comm, int rank, cmi_rank_state state);
 
 /* Whether the rank is inside a wait for others.  Any thread. */
 bool cmi_comm_waiting(const cmi_comm *comm, int rank);
+
+/* Nanoseconds that the rank has spent in waits for others so far. */
+int64_t cmi_comm_waited_ns(const cmi_comm *comm, int rank);
 
 /* What the rank is doing now, shown when it is blamed; static text or text that outlives the job. */
 void cmi_comm_set_phase(cmi_comm *comm, int rank, const char *phase);

@@ -30,6 +30,8 @@ typedef struct cmi_rank_cell {
     _Atomic uint64_t barriers; /* barriers entered in this generation */
     _Atomic int waits_for;     /* while asleep: a rank or CMI_WAITS_FOR_... */
     _Atomic int state;         /* cmi_rank_state */
+    int64_t waited_ns;         /* read by the rank itself, or when it is idle */
+    _Atomic bool reading;      /* between lend and take_back: may be reading what others lent */
     _Atomic(const char *) phase;
     _Atomic(const char *) call; /* the present or last function of comm.h */
     char pad_doing[CMI_CACHE_LINE];
@@ -52,6 +54,7 @@ struct cmi_comm {
     char all_reduce[48]; /* "all-reduce (ring)", for messages */
     cmi_rank_cell *cells;
     cmi_port *ports; /* [from * ranks + to] */
+    const void **lent; /* per rank; written before the barrier of lend, read after it */
     int cells_ready; /* cells whose lock exists: for a failed create */
     bool mutex_ready;
 
@@ -72,6 +75,10 @@ struct cmi_comm {
 cm_status cmi_comm_enter(cmi_comm *comm, int rank, const char *call);
 /* The barrier without the entry. */
 cm_status cmi_comm_meet(cmi_comm *comm, int rank);
+/* Lend and take back without the entry; hide takes the status of what was done in between and, when that failed, waits
+ * for the readers instead of meeting them. */
+cm_status cmi_comm_show(cmi_comm *comm, int rank, const void *mine);
+cm_status cmi_comm_hide(cmi_comm *comm, int rank, cm_status status);
 /* Ends a call: after a failure reports it to the others and waits until nobody reads what this rank
  * lent. */
 cm_status cmi_comm_leave(cmi_comm *comm, int rank, cm_status status);

@@ -59,6 +59,13 @@ typedef struct cmi_block {
 
 enum { CMI_BLOCK = 4096, CMI_CONTROL_LOSS = 0, CMI_CONTROL_COUNT = 2 };
 
+/* The blocks that one rank updates when the update is sharded, and their span in the arena, gaps included; spans of all
+ * ranks follow one another and end at grad_count. */
+typedef struct cmi_share {
+    size_t first_block, block_count;
+    size_t begin, end;
+} cmi_share;
+
 /* Layout of the arenas, the same for every replica: the control floats, then the trainable tensors from the last
  * layer to the first, then the frozen ones.  Gradients and slots cover the part up to grad_count. */
 typedef struct cmi_plan {
@@ -76,6 +83,8 @@ typedef struct cmi_plan {
 /* bucket_bytes 0: 1 MiB for the first, then 25 MiB.  align_bytes: the largest of all devices. */
 cm_status cmi_plan_make(const cmi_sequential *model, size_t align_bytes, size_t bucket_bytes, cmi_plan *plan);
 void cmi_plan_free(cmi_plan *plan);
+/* Share of `rank` of `ranks`: blocks are cut evenly; a pure function. */
+cmi_share cmi_plan_share(const cmi_plan *plan, int ranks, int rank);
 /* Tensor of a parameter of a node. */
 int cmi_plan_find(const cmi_plan *plan, int node, int param);
 

@@ -146,6 +146,22 @@ fail:
     return status;
 }
 
+static size_t first_block_of(const cmi_plan *plan, int ranks, int rank)
+{
+    return plan->block_count * (size_t)rank / (size_t)ranks;
+}
+
+cmi_share cmi_plan_share(const cmi_plan *plan, int ranks, int rank)
+{
+    cmi_share share = {.first_block = first_block_of(plan, ranks, rank)};
+    size_t last = first_block_of(plan, ranks, rank + 1);
+
+    share.block_count = last - share.first_block;
+    share.begin = share.first_block < plan->block_count ? plan->blocks[share.first_block].first : plan->grad_count;
+    share.end = last < plan->block_count ? plan->blocks[last].first : plan->grad_count;
+    return share;
+}
+
 void cmi_plan_free(cmi_plan *plan)
 {
     cmi_free(plan->tensors);

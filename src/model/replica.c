@@ -35,8 +35,10 @@ struct cmi_replica {
     const cmi_objective *objective;
     uint64_t objective_version;
     cmi_feed_spec feed;
-    size_t rows, items; /* capacity */
+    size_t rows; /* capacity */
     int slots;
+    cmi_share share; /* sharded slots: what they cover */
+    bool sharded;
 
     buffer_list fixed, batch, slot_list; /* life of the build; of a reserved size; of a compile */
     cmi_buffer *params, *grads, *slot[3];
@@ -200,12 +202,16 @@ void cmi_replica_destroy(cmi_replica *replica)
     cmi_free(replica);
 }
 
-cm_status cmi_replica_set_slots(cmi_replica *replica, int slots)
+cm_status cmi_replica_set_slots(cmi_replica *replica, int slots, const cmi_share *share)
 {
+    size_t count = share ? share->end - share->begin : replica->plan->grad_count;
+
     free_list(&replica->slot_list);
     replica->slots = 0;
+    replica->sharded = share != NULL;
+    replica->share = share ? *share : (cmi_share){.block_count = replica->plan->block_count};
     for (int s = 0; s < slots; s++)
-        CM_TRY_CTX(new_buffer(replica, &replica->slot_list, replica->plan->grad_count * sizeof(float), &replica->slot[s]),
+        CM_TRY_CTX(new_buffer(replica, &replica->slot_list, (count ? count : 1) * sizeof(float), &replica->slot[s]),
                    "optimizer state");
     replica->slots = slots;
     return CM_OK;
@@ -466,20 +472,31 @@ cm_status cmi_replica_no_rows(cmi_replica *replica)
 
 /* ---- the update ---- */
 
-/* Factor of each tensor's gradient under clipnorm or global_clipnorm: sums of squares per block on the device, folded
- * on the host in double, in tensor and block order. */
-static cm_status make_factors(cmi_replica *replica, const cmi_optim_common *common)
+/* Sums of squares of all blocks, in partial_host: computed here for all, or for the own share and exchanged. */
+static cm_status gather_norms(cmi_replica *replica, const cmi_update_step *step)
 {
-    const cmi_plan *plan = replica->plan;
-    cmi_view grads = {replica->grads, 0, plan->grad_count};
-    double global = 0;
+    const cmi_share *share = &replica->share;
+    cmi_view grads = {replica->grads, 0, replica->plan->grad_count}, table = replica->table;
+    float *mine = replica->partial_host + share->first_block;
 
-    CM_TRY(cmi_op_square_sums(replica->stream, plan->block_count, replica->table, grads, replica->partial));
-    CM_TRY(cmi_buffer_read(replica->stream, replica->partial.buffer, 0, plan->block_count * sizeof(float),
-                           replica->partial_host));
-    for (size_t b = 0; b < plan->block_count; b++) global += (double)replica->partial_host[b];
-    global = sqrt(global);
+    table.offset = share->first_block;
+    CM_TRY(cmi_op_square_sums(replica->stream, share->block_count, table, grads, replica->partial));
+    CM_TRY(cmi_buffer_read(replica->stream, replica->partial.buffer, 0, share->block_count * sizeof(float), mine));
+    return step->exchange ? step->exchange(step->user, mine, share->block_count, replica->partial_host) : CM_OK;
+}
+
+/* Factor of each tensor's gradient under clipnorm or global_clipnorm, from sums of squares per block, folded on the host in
+ * double, in tensor and block order: the same bits however the blocks are spread over ranks. */
+static cm_status make_factors(cmi_replica *replica, const cmi_update_step *step)
+{
+    const cmi_optim_common *common = step->config;
+    const cmi_plan *plan = replica->plan;
+    double global = 0;
     size_t b = 0;
+
+    CM_TRY(gather_norms(replica, step));
+    for (size_t i = 0; i < plan->block_count; i++) global += (double)replica->partial_host[i];
+    global = sqrt(global);
     for (int t = 0; t < plan->trainable_count; t++) {
         double sum = 0, clip = common->clipnorm;
         for (; b < plan->block_count && plan->blocks[b].tensor == (uint32_t)t; b++) sum += (double)replica->partial_host[b];
@@ -494,30 +511,32 @@ static cm_status make_factors(cmi_replica *replica, const cmi_optim_common *comm
                             replica->factor_host);
 }
 
-cm_status cmi_replica_update(cmi_replica *replica, const cmi_optim *optim, const void *config, uint64_t step, double rate)
+cm_status cmi_replica_update(cmi_replica *replica, const cmi_update_step *step)
 {
-    const cmi_optim_common *common = config;
+    const cmi_optim_common *common = step->config;
     const cmi_plan *plan = replica->plan;
-    cmi_update update = {.body = optim->body(config),
+    const cmi_share *share = &replica->share;
+    cmi_update update = {.body = step->optim->body(step->config),
                          .slots = replica->slots,
                          .table = replica->table,
+                         .blocks = share->block_count,
+                         .slot_begin = replica->sharded ? share->begin : 0,
                          .grads = {replica->grads, 0, plan->grad_count},
                          .params = {replica->params, 0, plan->param_count}};
 
-    if (!plan->block_count) return CM_OK;
+    CM_ASSERT(!step->share == !replica->sharded);
     if (!isnan(common->clipnorm) || !isnan(common->global_clipnorm)) {
-        CM_TRY(make_factors(replica, common));
+        CM_TRY(make_factors(replica, step));
         update.factor = replica->factor;
     }
+    if (!update.blocks) return CM_OK;
+    update.out = replica->sharded ? update.grads : update.params;
+    update.table.offset = share->first_block;
     if (!isnan(common->clipvalue)) update.limit = (float)common->clipvalue;
-    if (!isnan(common->weight_decay)) update.decay = (float)(common->weight_decay * rate);
+    if (!isnan(common->weight_decay)) update.decay = (float)(common->weight_decay * step->rate);
     for (int s = 0; s < replica->slots; s++) update.slot[s] = (cmi_view){replica->slot[s], 0, plan->grad_count};
-    optim->scalars(config, step, rate, update.h);
-    for (int b = 0; b < plan->bucket_count; b++) {
-        update.table.offset = plan->buckets[b].first_block;
-        update.blocks = plan->buckets[b].block_count;
-        CM_TRY_CTX(cmi_op_update(replica->stream, &update), "optimizer \"%s\"", optim->entry.name);
-    }
+    step->optim->scalars(step->config, step->step, step->rate, update.h);
+    CM_TRY_CTX(cmi_op_update(replica->stream, &update), "optimizer \"%s\"", step->optim->entry.name);
     return CM_OK;
 }
 
@@ -553,10 +572,10 @@ cm_status cmi_replica_read_output(cmi_replica *replica, size_t rows, float *out)
     return cmi_buffer_read(replica->stream, replica->nodes[replica->model->count - 1].y.buffer, 0, rows * count * sizeof(float), out);
 }
 
-cm_status cmi_replica_map_bucket(cmi_replica *replica, int bucket, float **host)
+cm_status cmi_replica_map_bucket(cmi_replica *replica, int bucket, cmi_map_mode mode, float **host)
 {
-    return cmi_buffer_map(replica->stream, replica->buckets[bucket], 0, cmi_buffer_bytes(replica->buckets[bucket]),
-                          CMI_MAP_READ_WRITE, (void **)host);
+    return cmi_buffer_map(replica->stream, replica->buckets[bucket], 0, cmi_buffer_bytes(replica->buckets[bucket]), mode,
+                          (void **)host);
 }
 
 cm_status cmi_replica_unmap_bucket(cmi_replica *replica, int bucket, float *host)
@@ -587,7 +606,7 @@ cm_status cmi_replica_read_params(cmi_replica *replica, size_t offset, size_t co
 
 size_t cmi_replica_all_count(const cmi_replica *replica)
 {
-    return replica->plan->param_count + (size_t)replica->slots * replica->plan->grad_count;
+    return replica->plan->param_count + (replica->sharded ? 0 : (size_t)replica->slots * replica->plan->grad_count);
 }
 
 cm_status cmi_replica_read_all(cmi_replica *replica, float *values)
@@ -595,7 +614,7 @@ cm_status cmi_replica_read_all(cmi_replica *replica, float *values)
     size_t params = replica->plan->param_count, slot = replica->plan->grad_count;
 
     CM_TRY(cmi_replica_read_params(replica, 0, params, values));
-    for (int s = 0; s < replica->slots; s++)
+    for (int s = 0; s < replica->slots && !replica->sharded; s++)
         CM_TRY(cmi_buffer_read(replica->stream, replica->slot[s], 0, slot * sizeof(float), values + params + (size_t)s * slot));
     return CM_OK;
 }
@@ -605,7 +624,7 @@ cm_status cmi_replica_write_all(cmi_replica *replica, const float *values)
     size_t params = replica->plan->param_count, slot = replica->plan->grad_count;
 
     CM_TRY(cmi_replica_write_params(replica, 0, params, values));
-    for (int s = 0; s < replica->slots; s++)
+    for (int s = 0; s < replica->slots && !replica->sharded; s++)
         CM_TRY(cmi_buffer_write(replica->stream, replica->slot[s], 0, slot * sizeof(float), values + params + (size_t)s * slot));
     return CM_OK;
 }

@@ -41,7 +41,8 @@ cm_status cmi_replica_create(cmi_stream *stream, const cmi_sequential *model, co
 /* Puts a replica whose device does not answer, and which therefore stays for ever, on a list. */
 void cmi_replica_leave(cmi_replica *replica, cmi_replica **list);
 void cmi_replica_destroy(cmi_replica *replica); /* accepts NULL; the stream is finished first */
-cm_status cmi_replica_set_slots(cmi_replica *replica, int slots); /* new, zero */
+/* New slots, zero, for all trainable parameters or (share not NULL) for those of the share alone. */
+cm_status cmi_replica_set_slots(cmi_replica *replica, int slots, const cmi_share *share);
 /* Makes room for batches of `rows` rows in this form; keeps what is large enough. */
 cm_status cmi_replica_reserve(cmi_replica *replica, size_t rows, const cmi_feed_spec *feed, const cmi_objective *objective);
 
@@ -69,8 +70,22 @@ cm_status cmi_replica_loss(cmi_replica *replica, const cmi_run *run); /* also me
 cm_status cmi_replica_backward(cmi_replica *replica, const cmi_run *run);
 /* For a shard without rows: zero gradients and control floats. */
 cm_status cmi_replica_no_rows(cmi_replica *replica);
-/* Clip (after the reduction), decay, update. */
-cm_status cmi_replica_update(cmi_replica *replica, const cmi_optim *optim, const void *config, uint64_t step, double rate);
+/* One update from reduced gradients. */
+typedef struct cmi_update_step {
+    const cmi_optim *optim;
+    const void *config;
+    uint64_t step; /* counted from 1 */
+    double rate;
+    /* Sharded: only these blocks, and the new values are written over the gradients.  NULL: all, in place. */
+    const cmi_share *share;
+    /* Sharded, with clipping by norms: all [blocks of the plan] = the sums of squares of all ranks, of which `mine` are this
+     * share's. */
+    cm_status (*exchange)(void *user, const float *mine, size_t count, float *all);
+    void *user;
+} cmi_update_step;
+
+/* Clip, decay, update. */
+cm_status cmi_replica_update(cmi_replica *replica, const cmi_update_step *update);
 
 /* Sums on the host: loss first, then the metrics; at most CMI_MAX_SUMS. */
 enum { CMI_MAX_SUMS = 64 };
@@ -82,13 +97,13 @@ cm_status cmi_replica_read_loss(cmi_replica *replica, float *loss);
 cm_status cmi_replica_read_output(cmi_replica *replica, size_t rows, float *out);
 
 /* A bucket of gradients, or parameters, mapped for the host. */
-cm_status cmi_replica_map_bucket(cmi_replica *replica, int bucket, float **host);
+cm_status cmi_replica_map_bucket(cmi_replica *replica, int bucket, cmi_map_mode mode, float **host);
 cm_status cmi_replica_unmap_bucket(cmi_replica *replica, int bucket, float *host);
 cm_status cmi_replica_map_params(cmi_replica *replica, cmi_map_mode mode, float **host);
 cm_status cmi_replica_unmap_params(cmi_replica *replica, float *host);
 cm_status cmi_replica_write_params(cmi_replica *replica, size_t offset, size_t count, const float *values);
 cm_status cmi_replica_read_params(cmi_replica *replica, size_t offset, size_t count, float *values);
-/* Parameters and slots in one host array of cmi_replica_all_count floats. */
+/* Parameters and slots (parameters alone when slots are sharded) in one host array of cmi_replica_all_count floats. */
 size_t cmi_replica_all_count(const cmi_replica *replica);
 cm_status cmi_replica_read_all(cmi_replica *replica, float *values);
 cm_status cmi_replica_write_all(cmi_replica *replica, const float *values);

@@ -94,7 +94,10 @@ typedef struct cmi_update {
     cmi_view factor;  /* [tensors]: g is multiplied by its tensor's factor; buffer NULL: not */
     cmi_view table;   /* uint4 [blocks] (offset in uint4) */
     size_t blocks;
-    cmi_view grads, params, slot[3]; /* whole arenas; the table's places count from their starts */
+    cmi_view grads, params, out; /* whole arenas; the table's places count from their starts; out: new params,
+                                  * buffer NULL: in place */
+    cmi_view slot[3];            /* cover the places from slot_begin on */
+    size_t slot_begin;
 } cmi_update;
 
 cm_status cmi_op_update(cmi_stream *stream, const cmi_update *update);

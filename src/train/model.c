@@ -278,12 +278,32 @@ static void unbuild(cm_model *model)
     cmi_free(model->replicas);
     cmi_free((void *)model->rows_done);
     cmi_free((void *)model->applied);
+    for (int r = 0; model->lent && r < model->strategy->ranks; r++) cmi_free(model->lent[r].bucket);
+    cmi_free(model->lent);
+    cmi_free(model->profile);
+    model->profile = NULL;
+    cmi_free(model->shares);
+    model->lent = NULL;
+    model->shares = NULL;
     cmi_plan_free(&model->plan);
     model->replicas = NULL;
     model->rows_done = NULL;
     model->applied = NULL;
     model->built = false;
     model->slots_made = -1;
+}
+
+static cm_status make_shares(cm_model *model)
+{
+    int ranks = model->strategy->ranks;
+
+    CM_TRY(CMI_NEW(ranks, &model->shares));
+    CM_TRY(CMI_NEW(ranks, &model->lent));
+    for (int r = 0; r < ranks; r++) {
+        model->shares[r] = cmi_plan_share(&model->plan, ranks, r);
+        CM_TRY(CMI_NEW(model->plan.bucket_count, &model->lent[r].bucket));
+    }
+    return CM_OK;
 }
 
 static cm_status build(cm_model *model)
@@ -300,6 +320,7 @@ static cm_status build(cm_model *model)
     CM_TRY_GOTO(done, CMI_NEW(ranks, &model->replicas));
     CM_TRY_GOTO(done, CMI_NEW(ranks, &model->rows_done));
     CM_TRY_GOTO(done, CMI_NEW(ranks, &model->applied));
+    CM_TRY_GOTO(done, make_shares(model));
     CM_TRY_GOTO(done, cmi_model_run(model, create_replica, initial));
     model->built = true;
 done:
@@ -388,8 +409,20 @@ cm_status cm_model_build(cm_model *model, const int64_t *shape, int rank)
 
 static cm_status set_slots(void *argument, cm_model *model, int rank)
 {
-    CM_TRY(cmi_replica_set_slots(model->replicas[rank], *(int *)argument));
+    CM_TRY(cmi_replica_set_slots(model->replicas[rank], *(int *)argument, model->sharded ? &model->shares[rank] : NULL));
     return cmi_stream_finish(cmi_replica_stream(model->replicas[rank]));
+}
+
+/* Sharding moves less memory but meets more often: it pays from some size on.  Unlike devices round differently, so there
+ * one of them computes each value, for all. */
+static bool choose_sharded(const cm_model *model)
+{
+    enum { FROM_PARAMETERS = 65536 };
+    const cm_strategy *strategy = model->strategy;
+
+    if (strategy->ranks == 1) return false;
+    if (strategy->unlike || strategy->update == CMI_UPDATE_SHARDED) return true;
+    return strategy->update == CMI_UPDATE_AUTO && model->plan.grad_count >= FROM_PARAMETERS;
 }
 
 cm_status cmi_model_ensure_slots(cm_model *model)
@@ -397,6 +430,7 @@ cm_status cmi_model_ensure_slots(cm_model *model)
     int slots = model->optim->slots(model->optim_config);
 
     if (model->slots_made == slots) return CM_OK;
+    model->sharded = choose_sharded(model);
     CM_TRY(cmi_model_run(model, set_slots, &slots));
     model->slots_made = slots;
     return CM_OK;

@@ -1,13 +1,11 @@
 /* step.c - one training step of one replica: the story of the library.
  *
- * Every rank runs this function for every step, on its own thread and its own device; they meet in stage 6 only.  The
+ * Every rank runs this function for every step, on its own thread and its own device; they meet in stages 6 and 7 (exchange.c) only.  The
  * global batch is rows [begin, end) of the epoch's order; a rank takes its shard of them.  Its loss is divided by the
  * divisor D of the GLOBAL batch, so gradients only need to be added: shards of any size, also empty ones, are exact.
  *
- * No parameter is written before stage 7, and stage 7 begins for all ranks or for none: the barrier of stage 6
+ * No parameter is written before stage 7, and stage 7 begins for all ranks or for none: the last meeting of stage 6
  * completes for all or aborts for all.  So after any failure the parameters are those of the last completed step. */
-#include <math.h>
-#include "base/knob.h"
 #include "train/train.h"
 
 typedef struct batch {
@@ -42,87 +40,18 @@ static batch batch_of(const cmi_steps *steps, int rank, int64_t step)
     return b;
 }
 
-/* What a rank that makes no progress is blamed with. */
-static void phase(const cmi_steps *steps, int rank, const char *name)
-{
-    cmi_comm_set_phase(steps->model->strategy->comm, rank, name);
-}
-
 /* Forward, loss and metrics on the shard: stages 1 to 4. */
 static cm_status look(cmi_steps *steps, int rank, const batch *b, cmi_run *run)
 {
     cmi_replica *replica = steps->model->replicas[rank];
 
-    phase(steps, rank, "gather");
+    CM_TRY(cmi_stage_begin(steps->model, rank, CMI_STAGE_GATHER));
     CM_TRY_CTX(cmi_feed_fill(steps->model, replica, &steps->source, b->first, b->last), "gathering rows"); /* 1 */
-    phase(steps, rank, "forward");
+    CM_TRY(cmi_stage_begin(steps->model, rank, CMI_STAGE_FORWARD));
     CM_TRY(cmi_replica_forward(replica, run));                                                            /* 2 */
     if (steps->kind == CMI_PASS_PREDICT) return CM_OK;
-    phase(steps, rank, "loss");
+    CM_TRY(cmi_stage_begin(steps->model, rank, CMI_STAGE_LOSS));
     return cmi_replica_loss(replica, run);                                                             /* 3, 4 */
-}
-
-/* Stage 6, first half: the buckets are summed over the ranks, strictly in order.  A bucket is mapped after its last kernel
- * and unmapped before the next one that uses it.  The step's loss rides at the front of bucket 0. */
-static cm_status reduce(cm_model *model, int rank, float *loss)
-{
-    cmi_replica *replica = model->replicas[rank];
-    cmi_comm *comm = model->strategy->comm;
-
-    if (model->strategy->ranks == 1) return cmi_replica_read_loss(replica, loss);
-    for (int k = 0; k < model->plan.bucket_count; k++) {
-        float *span = NULL;
-        CM_TRY_CTX(cmi_replica_map_bucket(replica, k, &span), "bucket %d", k);
-        cm_status status = cmi_comm_all_reduce(comm, rank, span, model->plan.buckets[k].count);
-        if (!k && !status) *loss = span[CMI_CONTROL_LOSS];
-        cm_status unmapped = cmi_replica_unmap_bucket(replica, k, span);
-        if (status || unmapped) {
-            cmi_error_prefix("bucket %d of %d", k, model->plan.bucket_count);
-            return status ? status : unmapped;
-        }
-    }
-    return CM_OK;
-}
-
-/* Every rank sees the same loss, so all come to the same decision. */
-static cm_status check_loss(cmi_steps *steps, int64_t step, float loss)
-{
-    int64_t none = -1;
-
-    if (isfinite(loss)) return CM_OK;
-    (void)atomic_compare_exchange_strong(&steps->bad_step, &none, step);
-    if (!steps->stop_on_nan) return CM_OK;
-    return cmi_error(CM_E_NUMERIC, "the loss is %g; the parameters are those of the step before; try a smaller "
-                                   "learning rate or clipping",
-                     (double)loss);
-}
-
-/* Division and square root may differ by an ulp between kinds of devices: rank 0's result is everybody's then. */
-static cm_status copy_from_rank_0(cm_model *model, int rank)
-{
-    cmi_replica *replica = model->replicas[rank];
-    float *params = NULL;
-
-    CM_TRY(cmi_replica_map_params(replica, rank ? CMI_MAP_READ_WRITE : CMI_MAP_READ, &params));
-    cm_status status = cmi_comm_broadcast(model->strategy->comm, rank, 0, params,
-                                          model->plan.grad_count * sizeof(float));
-    cm_status unmapped = cmi_replica_unmap_params(replica, params);
-    return status ? status : unmapped;
-}
-
-static cm_status update(cmi_steps *steps, int rank, int64_t step)
-{
-    cm_model *model = steps->model;
-    uint64_t number = steps->first_update + (uint64_t)(step - steps->begin) + 1;
-    double rate = ((const cmi_optim_common *)model->optim_config)->learning_rate;
-
-    CM_TRY(cmi_replica_update(model->replicas[rank], model->optim, model->optim_config, number, rate));
-    if (model->strategy->unlike) CM_TRY_CTX(copy_from_rank_0(model, rank), "copying the parameters of rank 0");
-    /* Enqueued in full: from here on the update belongs to this replica, whatever fails. */
-    atomic_store(&model->applied[rank], number);
-    CM_TRY(cmi_stream_flush(cmi_replica_stream(model->replicas[rank])));
-    if (cmi_knob_has(CMI_KNOB_CHECK, "replicas")) return cmi_check_replicas(model, rank, step);
-    return CM_OK;
 }
 
 static cm_status run_step(cmi_steps *steps, int rank, int64_t step)
@@ -131,7 +60,6 @@ static cm_status run_step(cmi_steps *steps, int rank, int64_t step)
     cmi_replica *replica = model->replicas[rank];
     batch b = batch_of(steps, rank, step);
     int64_t rows = b.end - b.begin;
-    float loss = 0;
     cmi_run run = {.rows = (size_t)(b.last - b.first),
                    .training = steps->kind == CMI_PASS_TRAIN,
                    .plain = steps->kind == CMI_PASS_PREDICT,
@@ -149,14 +77,9 @@ static cm_status run_step(cmi_steps *steps, int rank, int64_t step)
         return cmi_replica_read_output(replica, run.rows, steps->output + (size_t)b.first * count);
     }
     if (steps->kind != CMI_PASS_TRAIN) return CM_OK;
-    phase(steps, rank, "backward");
+    CM_TRY(cmi_stage_begin(model, rank, CMI_STAGE_BACKWARD));
     CM_TRY(run.rows ? cmi_replica_backward(replica, &run) : cmi_replica_no_rows(replica)); /* 5 */
-    phase(steps, rank, "reduce");
-    CM_TRY(reduce(model, rank, &loss)); /* 6 */
-    CM_TRY(check_loss(steps, step, loss));
-    CM_TRY(cmi_comm_barrier(model->strategy->comm, rank)); /* commit: for all or for none */
-    phase(steps, rank, "update");
-    return update(steps, rank, step);                      /* 7 */
+    return cmi_exchange(steps, rank, step); /* 6 reduce and commit, 7 update */
 }
 
 cm_status cmi_step(cmi_steps *steps, int rank, int64_t step)

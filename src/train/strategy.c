@@ -30,11 +30,16 @@ static cm_strategy *living; /* under living_mutex: strategies with running worke
 typedef struct strategy_options {
     char *collective;
     int64_t bucket_bytes, timeout_ms;
+    int update;
 } strategy_options;
+
+static const char *const update_names[] = {"auto", "replicated", "sharded", NULL}; /* as cmi_update_choice */
 
 static const cmi_field option_fields[] = {
     {"collective", CMI_FIELD_SPEC, offsetof(strategy_options, collective), "None", 0, 0,
-     "how gradients are summed: auto, ring, naive", NULL},
+     "how gradients are summed: auto, direct, ring, naive", NULL},
+    {"update", CMI_FIELD_ENUM, offsetof(strategy_options, update), "auto", 0, 0,
+     "each replica updates all parameters, or its share and passes it on", update_names},
     {"bucket_bytes", CMI_FIELD_INT, offsetof(strategy_options, bucket_bytes), "None", 1, 1e12,
      "limit of a gradient bucket in bytes", NULL},
     {"timeout_ms", CMI_FIELD_INT, offsetof(strategy_options, timeout_ms), "None", 1, 1e12,
@@ -199,6 +204,9 @@ static cm_status create(const char *devices, const char *options, bool hidden, c
     if (strategy->timeout_ms < 1) strategy->timeout_ms = 1;
     strategy->bucket_bytes = (size_t)(config->bucket_bytes == CMI_INT_NONE ? cmi_knob_number(CMI_KNOB_BUCKET_BYTES)
                                                                            : config->bucket_bytes);
+    strategy->update = config->update;
+    for (int u = 0; update_names[u] && !config->update; u++)
+        if (!strcmp(update_names[u], cmi_knob_text(CMI_KNOB_UPDATE))) strategy->update = u;
     CM_TRY_GOTO(fail, open_devices(strategy, devices));
     CM_TRY_GOTO(fail, start_workers(strategy, config->collective ? config->collective
                                                                  : cmi_knob_text(CMI_KNOB_COLLECTIVE)));

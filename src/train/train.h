@@ -35,6 +35,8 @@ typedef struct cmi_worker {
     cmi_replica *left_behind;
 } cmi_worker;
 
+typedef enum cmi_update_choice { CMI_UPDATE_AUTO, CMI_UPDATE_REPLICATED, CMI_UPDATE_SHARDED } cmi_update_choice;
+
 struct cm_strategy {
     int ranks;
     cmi_device **devices;
@@ -42,7 +44,8 @@ struct cm_strategy {
     char **names;            /* "device 1 (basic-...)" */
     cmi_worker *workers;
     cmi_comm *comm;
-    bool unlike;             /* devices of more than one kind: parameters are copied from rank 0 */
+    bool unlike;             /* devices of more than one kind: the update is always sharded */
+    int update;              /* cmi_update_choice */
     int64_t timeout_ms;
     size_t bucket_bytes, align_bytes;
     pthread_t scope_thread;  /* of the open scope */
@@ -75,6 +78,33 @@ bool cmi_worker_join_until(cmi_worker *worker, int64_t end_ns);
 
 /* ---- model.c ---------------------------------------------------------------------------------------------- */
 
+/* The stages of a step: what a rank that makes no progress is blamed with, and what a profile is made of. */
+typedef enum cmi_stage {
+    CMI_STAGE_NONE,
+    CMI_STAGE_GATHER,
+    CMI_STAGE_FORWARD,
+    CMI_STAGE_LOSS,
+    CMI_STAGE_BACKWARD,
+    CMI_STAGE_REDUCE,
+    CMI_STAGE_UPDATE,
+    CMI_STAGES
+} cmi_stage;
+
+/* Where the time of one rank goes. */
+typedef struct cmi_profile {
+    int64_t stage_ns[CMI_STAGES]; /* of training steps */
+    int64_t waited_ns;            /* part of it: waiting for other ranks */
+    uint64_t steps, launches;
+    cmi_stage current;
+    int64_t since_ns;
+} cmi_profile;
+
+/* A rank's mapped buckets and parameters. */
+typedef struct cmi_lent {
+    float **bucket;
+    float *params;
+} cmi_lent;
+
 struct cm_model {
     cmi_sequential layers;
     cm_strategy *strategy;  /* NULL after the strategy was destroyed */
@@ -95,6 +125,10 @@ struct cm_model {
     cmi_plan plan;
     cmi_replica **replicas;
     int slots_made;           /* -1: not yet */
+    bool sharded;             /* the update; decided with the slots */
+    cmi_share *shares;        /* per rank */
+    cmi_lent *lent;           /* per rank: what it shows the others during an exchange */
+    cmi_profile *profile;     /* per rank; NULL: not wanted */
     bool parted;              /* weights were set on some replicas only */
     bool trained;             /* a step was made: summary shows the optimiser's variables */
     int64_t fixed_batch;      /* rows of the first batch of a model built from data, for summary */
@@ -200,6 +234,14 @@ void cmi_steps_stop(cmi_steps *steps);
 /* Adds up the cells if all stand at the same step; false while they do not. */
 bool cmi_steps_sums(cmi_steps *steps, int64_t *step, double *sums);
 
+/* profile.c: the rank begins a stage (NONE: ends the step).  With a profile the queue is finished first, so that a stage's
+ * work is charged to it; without one only the name is noted. */
+cm_status cmi_stage_begin(cm_model *model, int rank, cmi_stage stage);
+const char *cmi_stage_name(cmi_stage stage);
+/* Starts profiling a built model, from zero.  No call may be running. */
+cm_status cmi_model_profile(cm_model *model);
+/* Stages 6 and 7: reduce, commit, update; exchange.c. */
+cm_status cmi_exchange(cmi_steps *steps, int rank, int64_t step);
 /* One step of one replica.  step.c tells the story. */
 cm_status cmi_step(cmi_steps *steps, int rank, int64_t step);
 /* CLMIRROR_CHECK=replicas: after the update of a step, all ranks at once. */

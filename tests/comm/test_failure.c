@@ -86,7 +86,7 @@ static void run_well(const failure_test *broken)
     ranks_run(test.ranks, failure_body, &test);
 }
 
-static const char *const specs[] = {"naive", "ring", "ring segment=100"};
+static const char *const specs[] = {"naive", "direct", "ring", "ring segment=100"};
 
 /* D12: each rank fails before each call; the error is its error; after a reset the group works. */
 START_TEST(abort_before_each_call)

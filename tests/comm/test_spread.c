@@ -2,6 +2,8 @@
  *
  * Byte i of rank r's block is a mix of both, so a block from the wrong rank or place is seen. */
 #include <string.h>
+#include <stdatomic.h>
+#include "base/clock.h"
 #include "comm/suites.h"
 
 #define MOST 70000
@@ -109,7 +111,7 @@ static cm_status mixed_body(int rank, void *argument)
 
 START_TEST(mixed_calls)
 {
-    const char *const specs[] = {"naive", "ring", "ring segment=16"};
+    const char *const specs[] = {"naive", "direct", "ring", "ring segment=16"};
     shared.ranks = 2 + _i;
     for (int s = 0; s < CM_TEST_COUNT(specs); s++) {
         shared.comm = make_comm(shared.ranks, specs[s], LONG_MS);
@@ -120,6 +122,63 @@ START_TEST(mixed_calls)
 }
 END_TEST
 
+/* Each rank lends its own number and reads everybody's; then the numbers change. */
+static cm_status lend_body(int rank, void *argument)
+{
+    (void)argument;
+    int number = 0;
+    for (int round = 0; round < 200; round++) {
+        const void *const *all = NULL;
+        number = 1000 * round + rank;
+        CM_TRY(cmi_comm_lend(shared.comm, rank, &number, &all));
+        for (int r = 0; r < shared.ranks; r++)
+            if (*(const int *)all[r] != 1000 * round + r)
+                return cmi_error(CM_E_NUMERIC, "round %d: rank %d shows %d", round, r, *(const int *)all[r]);
+        CM_TRY(cmi_comm_take_back(shared.comm, rank));
+        number = -1;
+    }
+    return CM_OK;
+}
+
+START_TEST(lending)
+{
+    shared.ranks = 1 + _i;
+    shared.comm = make_comm(shared.ranks, NULL, LONG_MS);
+    ranks_run(shared.ranks, lend_body, NULL);
+    cmi_comm_destroy(shared.comm);
+}
+END_TEST
+
+static _Atomic bool read_done;
+
+/* Rank 1 fails while rank 0 is still reading what it lent: it must not come back before that ended. */
+static cm_status leave_body(int rank, void *argument)
+{
+    (void)argument;
+    const void *const *all = NULL;
+    CM_TRY(cmi_comm_lend(shared.comm, rank, &rank, &all));
+    if (rank == 1) {
+        const cm_error error = {.status = CM_E_IO, .message = "rank 1 gives up"};
+        cmi_comm_abort(shared.comm, 1, &error);
+        cm_status status = cmi_comm_take_back(shared.comm, 1);
+        if (!atomic_load(&read_done)) return cmi_error(CM_E_NUMERIC, "taken back under the reader");
+        return status == CM_E_ABORTED ? CM_OK : cmi_error(CM_E_NUMERIC, "status %d", (int)status);
+    }
+    cmi_sleep_ns(100000000);
+    atomic_store(&read_done, true);
+    return cmi_comm_take_back(shared.comm, 0) == CM_E_ABORTED ? CM_OK : cmi_error(CM_E_NUMERIC, "not aborted");
+}
+
+START_TEST(lent_until_read)
+{
+    shared.ranks = 2;
+    atomic_store(&read_done, false);
+    shared.comm = make_comm(2, NULL, LONG_MS);
+    ranks_run(2, leave_body, NULL);
+    cmi_comm_destroy(shared.comm);
+}
+END_TEST
+
 Suite *spread_suite(void)
 {
     Suite *suite = suite_create("spread");
@@ -127,6 +186,8 @@ Suite *spread_suite(void)
     tcase_set_timeout(tcase, 280);
     tcase_add_loop_test(tcase, bytes_arrive, 0, CM_TEST_COUNT(rank_counts));
     tcase_add_loop_test(tcase, mixed_calls, 0, 4);
+    tcase_add_loop_test(tcase, lending, 0, 5);
+    tcase_add_test(tcase, lent_until_read);
     suite_add_tcase(suite, tcase);
     return suite;
 }

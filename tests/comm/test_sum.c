@@ -12,7 +12,7 @@
 #define MOST  65537
 
 static const int rank_counts[] = {1, 2, 3, 4, 5, 6, 7, 8, 13};
-static const char *const specs[] = {"naive", "ring segment=4", "ring segment=1000", "ring"};
+static const char *const specs[] = {"naive", "direct", "ring segment=4", "ring segment=1000", "ring"};
 
 typedef struct sum_sweep {
     cmi_comm *comm;
@@ -274,10 +274,10 @@ END_TEST
 
 START_TEST(choice)
 {
-    const char *const automatic[] = {NULL, "", "auto", "ring segment=4"};
+    const char *const automatic[] = {NULL, "", "auto", "direct"};
     for (int i = 0; i < CM_TEST_COUNT(automatic); i++) {
         cmi_comm *comm = make_comm(4, automatic[i], LONG_MS);
-        ck_assert_str_eq(cmi_comm_collective(comm), "ring");
+        ck_assert_str_eq(cmi_comm_collective(comm), "direct");
         ck_assert_int_eq(cmi_comm_ranks(comm), 4);
         cmi_comm_destroy(comm);
     }
@@ -335,14 +335,15 @@ START_TEST(traffic)
     for (size_t i = 0; i < cmi_collective_registry.count; i++) {
         const cmi_collective *collective =
             (const cmi_collective *)(const void *)cmi_collective_registry.entries[i];
+        bool naive = !strcmp(collective->entry.name, "naive");
         bool ring = !strcmp(collective->entry.name, "ring");
         size_t wire = 0;
         int steps = 0;
         collective->traffic(4, 1000, &wire, &steps);
-        ck_assert_uint_eq(wire, ring ? 1500 : 3000);
-        ck_assert_int_eq(steps, ring ? 6 : 4);
+        ck_assert_uint_eq(wire, naive ? 3000 : 1500);
+        ck_assert_int_eq(steps, naive ? 4 : ring ? 6 : 2);
         collective->traffic(3, 1000, &wire, &steps);
-        ck_assert_uint_eq(wire, ring ? 1334 : 2000); /* 4/3 of 1000, rounded up */
+        ck_assert_uint_eq(wire, naive ? 2000 : 1334); /* 4/3 of 1000, rounded up */
     }
 }
 END_TEST
