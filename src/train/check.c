@@ -1,11 +1,12 @@
-/* check.c - CLMIRROR_CHECK=replicas: after every step all replicas must hold the same parameters, bit by bit.
+/* check.c - CLMIRROR_CHECK=replicas: before and after every step all replicas must hold the same parameters, bit by bit.
  *
  * Each rank hashes its parameters, tensor by tensor, and the ranks exchange the hashes.  When one differs, rank 0 and the
  * first rank that differs from it exchange the tensor, so that the error can name the element.  A debug mode: it allocates and maps.
  *
- * Called by every worker after the update of a step. */
+ * Called by every worker before each step, since a sharded update would spread and so hide a difference, and after it. */
 #include <string.h>
 #include "base/hash.h"
+#include "base/knob.h"
 #include "base/mem.h"
 #include "train/train.h"
 
@@ -54,15 +55,16 @@ done:
     return status;
 }
 
-cm_status cmi_check_replicas(cm_model *model, int rank, int64_t step)
+cm_status cmi_check_replicas(cm_model *model, int rank, int64_t step, const char *when)
 {
     cmi_replica *replica = model->replicas[rank];
     float *params = NULL;
 
+    if (!cmi_knob_has(CMI_KNOB_CHECK, "replicas")) return CM_OK;
     if (model->strategy->ranks == 1 || !model->plan.tensor_count) return CM_OK;
     CM_TRY(cmi_replica_map_params(replica, CMI_MAP_READ, &params));
     cm_status status = compare(model, rank, params);
-    if (status) cmi_error_prefix("after step %lld", (long long)step + 1);
+    if (status) cmi_error_prefix("%s step %lld", when, (long long)step + 1);
     cm_status unmapped = cmi_replica_unmap_params(replica, params);
     return status ? status : unmapped;
 }

@@ -13,7 +13,6 @@
  * Called by every worker at the same place of the step. */
 #include <math.h>
 #include <string.h>
-#include "base/knob.h"
 #include "train/train.h"
 
 /* Every rank sees the same loss, so all come to the same decision. */
@@ -164,7 +163,10 @@ static cm_status sharded(cmi_steps *steps, int rank, int64_t step, const cmi_upd
     CM_TRY(check_loss(steps, step, loss));
     CM_TRY(cmi_stage_begin(model, rank, CMI_STAGE_UPDATE));
     CM_TRY(cmi_replica_update(model->replicas[rank], update));
-    return commit_and_gather(model, rank, mine);
+    cm_status status = commit_and_gather(model, rank, mine);
+    /* The slots were updated with the chunk and have no copy: the weights are those of the step before, the slots not. */
+    if (status) cmi_error_prefix("sharded update (the optimizer's state has taken this step already)");
+    return status;
 }
 
 /* ---- both ---- */
@@ -208,6 +210,5 @@ cm_status cmi_exchange(cmi_steps *steps, int rank, int64_t step)
     atomic_store(&model->applied[rank], number);
     CM_TRY(cmi_stage_begin(model, rank, CMI_STAGE_NONE));
     CM_TRY(cmi_stream_flush(cmi_replica_stream(model->replicas[rank])));
-    if (cmi_knob_has(CMI_KNOB_CHECK, "replicas")) return cmi_check_replicas(model, rank, step);
-    return CM_OK;
+    return cmi_check_replicas(model, rank, step, "after");
 }

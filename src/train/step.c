@@ -71,6 +71,7 @@ static cm_status run_step(cmi_steps *steps, int rank, int64_t step)
                    .sums = steps->kind == CMI_PASS_TRAIN ? CMI_SUMS_TRAIN : CMI_SUMS_EVALUATE};
 
     atomic_fetch_add(&model->rows_done[rank], b.last - b.first);
+    if (run.training) CM_TRY(cmi_check_replicas(model, rank, step, "before"));
     if (run.rows) CM_TRY(look(steps, rank, &b, &run)); /* 1 gather, 2 forward, 3 loss, 4 metrics */
     if (steps->kind == CMI_PASS_PREDICT && run.rows) {
         size_t count = cmi_feed_spec_of(model, &steps->source.data).label_count;

@@ -244,8 +244,8 @@ cm_status cmi_model_profile(cm_model *model);
 cm_status cmi_exchange(cmi_steps *steps, int rank, int64_t step);
 /* One step of one replica.  step.c tells the story. */
 cm_status cmi_step(cmi_steps *steps, int rank, int64_t step);
-/* CLMIRROR_CHECK=replicas: after the update of a step, all ranks at once. */
-cm_status cmi_check_replicas(cm_model *model, int rank, int64_t step);
+/* Under CLMIRROR_CHECK=replicas compares all replicas; all ranks at once.  `when`: "before" or "after". */
+cm_status cmi_check_replicas(cm_model *model, int rank, int64_t step, const char *when);
 
 /* ---- progress.c ------------------------------------------------------------------------------------------- */
 
