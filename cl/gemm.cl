@@ -70,11 +70,11 @@ static inline void pack_columns(__global const float *src, uint stride, uint cou
             for (uint z = count; z < filled; z++) dst[s * width + z] = 0.0f;
 }
 
-/* One tile over one block of k, `wide` two vectors of columns or one.  Step s reads a[s*a_step ...] and b[s*b_step ...].  `keep` multiplies the old C, which is not read
- * when it is 0; with `last` the bias is added and the activation applied. */
-static inline __attribute__((always_inline)) void tile(const int wide, uint rows, uint columns, uint steps, __global const float *a, uint a_step,
-                        __global const float *b, uint b_step, __global float *c, uint ldc, float keep, int last,
-                        int has_bias, __global const float *bias)
+/* One whole tile over one block of k, `wide` two vectors of columns or one: c = act(a b + bias + keep c).  Step s reads
+ * a[s*a_step ...] and b[s*b_step ...].  c is not read when `keep` is 0; bias may be NULL; `activate` asks for the activation. */
+static inline __attribute__((always_inline)) void tile(const int wide, uint steps, __global const float *a, uint a_step,
+                                                       __global const float *b, uint b_step, __global float *c,
+                                                       uint ldc, float keep, __global const float *bias, int activate)
 {
     real lo[CM_MR], hi[CM_MR];
 
@@ -91,36 +91,45 @@ static inline __attribute__((always_inline)) void tile(const int wide, uint rows
         a += a_step;
         b += b_step;
     }
-    real bias0 = (real)(0.0f), bias1 = (real)(0.0f);
-    if (last && has_bias) {
-        bias0 = cm_load(bias, 0, columns);
-        if (wide) bias1 = cm_load(bias, CM_V, columns);
-    }
+    real bias0 = bias ? CM_VLOAD(bias) : (real)(0.0f), bias1 = bias && wide ? CM_VLOAD(bias + CM_V) : (real)(0.0f);
 #pragma unroll
-    for (int i = 0; i < CM_MR; i++) {
-        if ((uint)i < rows) {
-            __global float *row = c + (size_t)i * ldc;
-            real r0 = lo[i] + bias0, r1 = hi[i] + bias1;
-            if (keep != 0.0f) {
-                r0 = fma((real)(keep), cm_load(row, 0, columns), r0);
-                if (wide) r1 = fma((real)(keep), cm_load(row, CM_V, columns), r1);
-            }
-            if (last) {
-                r0 = CM_EPILOGUE(r0);
-                if (wide) r1 = CM_EPILOGUE(r1);
-            }
-            cm_store(r0, row, 0, columns);
-            if (wide) cm_store(r1, row, CM_V, columns);
+    for (int i = 0; i < CM_MR; i++, c += ldc) {
+        real r0 = lo[i] + bias0, r1 = hi[i] + bias1;
+        if (keep != 0.0f) {
+            r0 = fma((real)(keep), CM_VLOAD(c), r0);
+            if (wide) r1 = fma((real)(keep), CM_VLOAD(c + CM_V), r1);
         }
+        CM_VSTORE(activate ? CM_EPILOGUE(r0) : r0, c);
+        if (wide) CM_VSTORE(activate ? CM_EPILOGUE(r1) : r1, c + CM_V);
     }
 }
 
+/* A tile that hangs over the edge of C: done in `edge` [CM_MR][CM_NR], behind which a row for the bias lies, and copied. */
+static void edge_tile(uint rows, uint columns, uint steps, __global const float *a, uint a_step, __global const float *b,
+                      uint b_step, __global float *c, uint ldc, float keep, __global const float *bias, int activate,
+                      __global float *edge)
+{
+    __global float *row_of_bias = edge + CM_MR * CM_NR;
+
+    if (bias)
+        for (uint j = 0; j < CM_NR; j++) row_of_bias[j] = j < columns ? bias[j] : 0.0f;
+    if (keep != 0.0f)
+        for (uint i = 0; i < CM_MR; i++)
+            for (uint j = 0; j < CM_NR; j++)
+                edge[i * CM_NR + j] = i < rows && j < columns ? c[(size_t)i * ldc + j] : 0.0f;
+    if (columns > CM_V)
+        tile(1, steps, a, a_step, b, b_step, edge, CM_NR, keep, bias ? row_of_bias : 0, activate);
+    else
+        tile(0, steps, a, a_step, b, b_step, edge, CM_NR, keep, bias ? row_of_bias : 0, activate);
+    for (uint i = 0; i < rows; i++)
+        for (uint j = 0; j < columns; j++) c[(size_t)i * ldc + j] = edge[i * CM_NR + j];
+}
 
 /* Work-item (i, j) of `down` x `across` owns rows [i*rows_each, ...) and columns [j*columns_each, ...) of C, multiples of
  * CM_MR and CM_NR, and writes only them.  `workspace` has `part` floats for each: first A's block, mc * kc, then
- * B's, kc * columns_each.  k = 0 gives act(beta C + bias). */
+ * B's, kc * columns_each, then the edge tile.  k = 0 gives act(beta C + bias). */
 __kernel void gemm(uint m, uint n, uint k, uint transpose_a, uint transpose_b, uint rows_each, uint columns_each, uint mc,
-                   uint kc, uint pack_a, uint pack_b, float beta, uint has_bias, uint part, __global const float *a, uint a_at,
+                   uint kc, uint pack_a, uint pack_b, float beta, uint has_bias, uint activate, uint part, __global const float *a, uint a_at,
                    __global const float *b, uint b_at, __global float *c, uint c_at, __global const float *bias,
                    uint bias_at, __global float *workspace, uint workspace_at)
 {
@@ -129,6 +138,7 @@ __kernel void gemm(uint m, uint n, uint k, uint transpose_a, uint transpose_b, u
     if (i0 >= m) return;
     uint i1 = min(i0 + rows_each, m), j1 = min(j0 + columns_each, n);
     __global float *packed_a = workspace + workspace_at + (size_t)id * part, *packed_b = packed_a + mc * kc;
+    __global float *edge = packed_b + kc * columns_each;
     uint lda = transpose_a ? m : k, ldb = transpose_b ? k : n;
     a += a_at;
     b += b_at;
@@ -167,10 +177,11 @@ __kernel void gemm(uint m, uint n, uint k, uint transpose_a, uint transpose_b, u
                     __global const float *ap = a_there ? a + (size_t)s0 * lda + i : packed_a + (size_t)(i - ic) * steps;
                     uint a_step = a_there ? lda : CM_MR, b_step = b_there ? ldb : CM_NR;
                     __global float *to = c + (size_t)i * n + j;
-                    if (columns > CM_V)
-                        tile(1, rows, columns, steps, ap, a_step, bp, b_step, to, n, keep, last, has_bias, bias + j);
+                    __global const float *row = last && has_bias ? bias + j : 0;
+                    if (rows == CM_MR && columns == CM_NR)
+                        tile(1, steps, ap, a_step, bp, b_step, to, n, keep, row, last && activate);
                     else
-                        tile(0, rows, columns, steps, ap, a_step, bp, b_step, to, n, keep, last, has_bias, bias + j);
+                        edge_tile(rows, columns, steps, ap, a_step, bp, b_step, to, n, keep, row, last && activate, edge);
                 }
             }
         }

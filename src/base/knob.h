@@ -20,7 +20,8 @@
     X(CL_DIR, "CLMIRROR_CL_DIR", "", "folder to read the kernels from instead of the built-in ones") \
     X(CL_OPTIONS, "CLMIRROR_CL_OPTIONS", "", "further build options for every kernel")             \
     X(KERNEL_SHAPE, "CLMIRROR_KERNEL_SHAPE", "auto", "shape of the kernels: auto, cpu, cpu4, cpu8, cpu16, gpu")       \
-    X(GEMM, "CLMIRROR_GEMM", "auto", "matrix product: auto, packed, clblast")
+    X(GEMM, "CLMIRROR_GEMM", "auto", "matrix product: auto, packed, clblast")                      \
+    X(CACHE, "CLMIRROR_CACHE", "", "folder for tuned choices and compiled kernels, or off; default ~/.cache/clmirror")
 
 typedef enum cmi_knob {
 #define X(id, variable, fallback, help) CMI_KNOB_##id,

@@ -1,8 +1,8 @@
 /* gemm.c - picks the implementation of a product and adds the epilogue where the implementation has none.
  *
  * CLBlast on GPUs and accelerators, where it is tuned per vendor; our packed kernel on CPU devices, where CLBlast
- * reaches only a few percent of a CPU BLAS.  CLMIRROR_GEMM forces one.  Zero sizes are decided here: CLBlast
- * refuses them.
+ * reaches only a few percent of a CPU BLAS; unless the choice table knows better (choice.h).  CLMIRROR_GEMM forces one.
+ * Zero sizes are decided here: CLBlast refuses them.
  *
  * Called by the owner of the stream. */
 #include <stdatomic.h>
@@ -26,6 +26,8 @@ cmi_gemm_choice cmi_gemm_choose(const cmi_stream *stream, const cmi_gemm *gemm)
     if (!gemm->k) return CMI_GEMM_PACKED;
     if (!strcmp(wish, "packed")) return CMI_GEMM_PACKED;
     if (!strcmp(wish, "clblast")) return CMI_GEMM_CLBLAST;
+    cmi_gemm_choice tuned = cmi_choice_gemm(stream->device, gemm).implementation;
+    if (tuned != CMI_GEMM_AUTO) return tuned;
     return stream->device->facts.info.kind == CM_DEVICE_CPU ? CMI_GEMM_PACKED : CMI_GEMM_CLBLAST;
 }
 

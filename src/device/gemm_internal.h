@@ -5,6 +5,10 @@
 #include "device/gemm.h"
 
 cm_status cmi_gemm_packed(cmi_stream *stream, const cmi_gemm *gemm);
+/* Rows of its tile where the choice table names none. */
+size_t cmi_gemm_default_rows(size_t vector);
+/* Products run so far by this process with tiles of this many rows: tests of the choice. */
+uint64_t cmi_gemm_tile_count(size_t rows);
 /* Without bias and activation, which gemm.c adds. */
 cm_status cmi_gemm_clblast(cmi_stream *stream, const cmi_gemm *gemm);
 

@@ -7,6 +7,8 @@
  *
  * Called by the owner of the stream. */
 #include <string.h>
+#include "base/clock.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "device/internal.h"
 
@@ -181,6 +183,7 @@ static cm_status first_launch(cmi_stream *stream, cmi_site *site, const cmi_kern
                               const cmi_arg *args, int count)
 {
     cm_status status = CM_OK;
+    int64_t start = cmi_now_ns();
 
     cmi_device_building(stream->device, true);
     if (!site) status = next_site(stream, kernel, &site);
@@ -194,6 +197,8 @@ static cm_status first_launch(cmi_stream *stream, cmi_site *site, const cmi_kern
         site->warm = !status;
     }
     cmi_device_building(stream->device, false);
+    cmi_log(CM_LOG_DEBUG, "kernel", "first launch of %s (%s.cl) took %.0f ms", kernel->name, kernel->source,
+            (double)(cmi_now_ns() - start) / 1e6);
     return status;
 }
 

@@ -2,13 +2,15 @@
  *
  * The text given to the compiler is: the prelude, the caller's #define lines, the file.  The options say which
  * shape and vector width the device wants (cl/README.md).  Files come from the library itself, or from the
- * folder CLMIRROR_CL_DIR, so that a kernel can be edited and tried without building the library anew.
+ * folder CLMIRROR_CL_DIR, so that a kernel can be edited and tried without building the library anew.  Where the driver
+ * keeps no binaries we do (binary.c).
  *
  * Called by the owner of the device's stream. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include "base/clock.h"
+#include "base/hash.h"
 #include "base/knob.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -83,35 +85,47 @@ static void write_options(const cmi_device *device, bool exact, char *options, s
              cmi_knob_text(CMI_KNOB_CL_OPTIONS));
 }
 
+/* The five pieces of a program's text. */
+enum { PARTS = 5 };
+
+static cm_status build(cmi_device *device, cmi_program *program, const char *options, const char *parts[PARTS],
+                       const size_t sizes[PARTS])
+{
+    cl_int code = CL_SUCCESS;
+
+    program->handle = clCreateProgramWithSource(device->context, PARTS, parts, sizes, &code);
+    if (code != CL_SUCCESS) return cmi_cl_error(code, "clCreateProgramWithSource");
+    cmi_count_object(1);
+    code = clBuildProgram(program->handle, 1, &device->id, options, NULL, NULL);
+    if (code == CL_SUCCESS) return CM_OK;
+    cm_status status = build_failed(device, program, code, options);
+    clReleaseProgram(program->handle);
+    cmi_count_object(-1);
+    return status;
+}
+
 static cm_status compile(cmi_device *device, cmi_program *program)
 {
     char options[512], *prelude = NULL, *file = NULL;
     size_t prelude_bytes = 0, file_bytes = 0;
     cm_status status = CM_OK;
-    cl_int code = CL_SUCCESS;
     int64_t start = cmi_now_ns();
+    uint64_t hash = CMI_HASH_START;
 
     CM_TRY_GOTO(done, cmi_kernel_text("cm_prelude", &prelude, &prelude_bytes));
     CM_TRY_GOTO(done, cmi_kernel_text(program->source, &file, &file_bytes));
     const char *defines = program->defines ? program->defines : "";
-    const char *parts[] = {prelude, "\n", defines, "\n", file};
-    size_t sizes[] = {prelude_bytes, 1, strlen(defines), 1, file_bytes};
-    program->handle = clCreateProgramWithSource(device->context, 5, parts, sizes, &code);
-    if (code != CL_SUCCESS) {
-        status = cmi_cl_error(code, "clCreateProgramWithSource");
-        goto done;
-    }
-    cmi_count_object(1);
+    const char *parts[PARTS] = {prelude, "\n", defines, "\n", file};
+    size_t sizes[PARTS] = {prelude_bytes, 1, strlen(defines), 1, file_bytes};
     write_options(device, program->exact, options, sizeof options);
-    code = clBuildProgram(program->handle, 1, &device->id, options, NULL, NULL);
-    if (code != CL_SUCCESS) {
-        status = build_failed(device, program, code, options);
-        clReleaseProgram(program->handle);
-        cmi_count_object(-1);
-        goto done;
-    }
-    cmi_log(CM_LOG_DEBUG, "kernel", "built %s.cl for %s in %.0f ms", program->source, device->facts.name,
-            (double)(cmi_now_ns() - start) / 1e6);
+    bool cached = cmi_binary_wanted(device, options), loaded = false;
+    for (int i = 0; i < PARTS && cached; i++) hash = cmi_hash(hash, parts[i], sizes[i]);
+    if (cached) loaded = cmi_binary_load(device, options, hash, &program->handle);
+    if (loaded) cmi_count_object(1);
+    if (!loaded) CM_TRY_GOTO(done, build(device, program, options, parts, sizes));
+    cmi_log(CM_LOG_DEBUG, "kernel", "%s %s.cl for %s in %.0f ms", loaded ? "loaded" : "built", program->source,
+            device->facts.name, (double)(cmi_now_ns() - start) / 1e6);
+    if (cached && !loaded) cmi_binary_save(device, options, hash, program->handle);
 done:
     cmi_free(prelude);
     cmi_free(file);

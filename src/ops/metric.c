@@ -1,12 +1,13 @@
 /* metric.c - hits of the accuracies and the sums of an epoch; mirrors cl/metric.cl. */
 #include "ops/ops.h"
 
+/* All kernels of the file are asked for in one form, so that they share a program. */
 cm_status cmi_op_accuracy(cmi_stream *stream, cmi_accuracy kind, size_t items, size_t classes, float threshold,
                           cmi_view label, cmi_view pred, cmi_view value)
 {
-    static const cmi_kernel kernels[] = {[CMI_ACCURACY_SPARSE] = {.source = "metric", .name = "sparse_accuracy"},
-                                         [CMI_ACCURACY_CATEGORICAL] = {.source = "metric", .name = "categorical_accuracy"},
-                                         [CMI_ACCURACY_BINARY] = {.source = "metric", .name = "binary_accuracy"}};
+    static const cmi_kernel kernels[] = {[CMI_ACCURACY_SPARSE] = {.source = "metric", .name = "sparse_accuracy", .exact = true},
+                                         [CMI_ACCURACY_CATEGORICAL] = {.source = "metric", .name = "categorical_accuracy", .exact = true},
+                                         [CMI_ACCURACY_BINARY] = {.source = "metric", .name = "binary_accuracy", .exact = true}};
     size_t strip = cmi_row_strip(stream, items);
     cmi_range range = {.items = (items + strip - 1) / strip};
 

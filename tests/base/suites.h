@@ -4,6 +4,7 @@
 
 #include <check.h>
 
+Suite *suite_cachefile(void);
 Suite *suite_clock(void);
 Suite *suite_config(void);
 Suite *suite_hash(void);

@@ -8,5 +8,7 @@ Suite *suite_platform(void);
 Suite *suite_selection(void);
 Suite *suite_stream(void);
 Suite *suite_gemm_sizes(void);
+Suite *suite_cache(void);
+Suite *suite_choice(void);
 
 #endif

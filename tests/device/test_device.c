@@ -8,6 +8,7 @@ int main(int argc, char **argv)
     int status = 0;
 
     if (device_probe_main(argc, argv, &status)) return status;
-    Suite *suites[] = {suite_platform(), suite_selection(), suite_stream(), suite_gemm_sizes()};
+    Suite *suites[] = {suite_platform(), suite_selection(), suite_stream(), suite_gemm_sizes(),
+                       suite_cache(), suite_choice()};
     return cm_test_main(argc, argv, suites, CM_TEST_COUNT(suites));
 }

@@ -18,7 +18,7 @@
 #include "base/error.h"
 
 enum { BENCH_GOOD = 0, BENCH_FAILED = 1, BENCH_USAGE = 2 };
-enum { BENCH_MAX_SIDES = 4, BENCH_MAX_REPEAT = 10000 };
+enum { BENCH_MAX_SIDES = 8, BENCH_MAX_REPEAT = 10000 };
 
 /* An option of one bench, beside the common ones. */
 typedef struct bench_option {
@@ -40,7 +40,8 @@ typedef struct bench_stats {
 
 typedef struct bench_run {
     bench_options options;
-    int cases, sides; /* set by prepare */
+    int cases, sides; /* set by prepare; `begin` may lower the sides of a case */
+    bool failed;      /* set when something went wrong, after a message, that is no single result */
     cJSON *rows;      /* of the JSON file; NULL: no file is wanted */
 } bench_run;
 

@@ -73,7 +73,7 @@ static int run_cases(const bench_descriptor *bench, bench_run *run)
     if (status) return say(status);
     bench->close(run);
     if (wrong) fprintf(stderr, "clmirror-bench: %d of %d results are wrong\n", wrong, run->cases);
-    return wrong ? BENCH_FAILED : BENCH_GOOD;
+    return wrong || run->failed ? BENCH_FAILED : BENCH_GOOD;
 }
 
 static int run_bench(const bench_descriptor *bench, int argc, char **argv)
