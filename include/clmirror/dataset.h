@@ -53,7 +53,7 @@ static inline cm_tensor cm_tensor_make(cm_dtype dtype, const void *data, const i
 
 /* What fit, evaluate and predict read.  predict needs only x. */
 typedef struct cm_data {
-    cm_tensor x;             /* [rows, ...] float32 or uint8 */
+    cm_tensor x;             /* [rows, ...] float32, uint8 or int32 (turned into float32) */
     cm_tensor y;             /* labels: int32 or uint8 classes, or float32 targets */
     cm_tensor sample_weight; /* float32 [rows], optional */
 } cm_data;

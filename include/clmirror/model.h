@@ -103,7 +103,8 @@ typedef struct cm_fit_options {
 /* Trains for epochs initial_epoch ... epochs-1 over `data`.
  *
  * `data` is borrowed and must not change until the call returns.  Blocks the calling thread; callbacks run on it.
- * `history` (may be NULL) gets a new object, also after a failure or stop, with the epochs that were completed.
+ * `history` (may be NULL) gets a new object, also after a failure or stop, with the epochs that were completed; NULL when
+ * fit was refused before it began (an option, a running call).
  * On failure the parameters are those of the last completed step on every replica.
  *
  * CM_E_STATE    not compiled, no layers, no loss, a call is running, or the strategy was destroyed
@@ -165,10 +166,10 @@ typedef struct cm_weight_info {
 /* Tensors in the order of the layers, then of Keras; 0 before the model is built. */
 CM_API int cm_model_weight_count(const cm_model *model);
 CM_API CM_CHECK cm_status cm_model_weight_info(const cm_model *model, int index, cm_weight_info *info);
-/* Copies a tensor out of the first replica, or into all replicas; `count` must be the tensor's. */
+/* Copies a tensor out of the first healthy replica, or into all replicas; `count` must be the tensor's. */
 CM_API CM_CHECK cm_status cm_model_get_weight(cm_model *model, int index, float *values, size_t count);
 CM_API CM_CHECK cm_status cm_model_set_weight(cm_model *model, int index, const float *values, size_t count);
-/* The same from and into one chosen replica: to look whether replicas agree. */
+/* Copies a tensor out of one chosen replica: to look whether replicas agree. */
 CM_API CM_CHECK cm_status cm_model_get_replica_weight(cm_model *model, int replica, int index, float *values,
                                                       size_t count);
 
@@ -177,7 +178,7 @@ CM_API CM_CHECK cm_status cm_model_output_shape(const cm_model *model, int64_t s
 /* Rows that a replica has processed since the model was built: training, evaluation and prediction. */
 CM_API int64_t cm_model_replica_rows(const cm_model *model, int replica);
 /* Prints Keras' summary() through `output` (NULL: standard output). */
-CM_API CM_CHECK cm_status cm_model_summary(cm_model *model, cm_output output, void *user);
+CM_API cm_status cm_model_summary(cm_model *model, cm_output output, void *user);
 
 #ifdef __cplusplus
 }

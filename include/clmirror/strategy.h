@@ -14,7 +14,10 @@ typedef struct cm_strategy cm_strategy;
  *
  * `devices`  a selection text (device.h); NULL: CLMIRROR_DEVICES, or all GPUs, else accelerators, else the CPU
  * `options`  "key=value ..." or NULL; each wins over its environment variable:
- *            collective=auto|ring|naive   how gradients are summed (CLMIRROR_COLLECTIVE); "ring(segment=65536)"
+ *            collective=auto|direct|ring|naive   how gradients are summed (CLMIRROR_COLLECTIVE);
+ *                                         "ring(segment=65536)"
+ *            update=auto|replicated|sharded      every replica updates all parameters, or its share and passes it
+ *                                         on (CLMIRROR_UPDATE); devices of different kinds are always sharded
  *            bucket_bytes=N               limit of a gradient bucket (CLMIRROR_BUCKET_BYTES)
  *            timeout_ms=N                 how long a rank or device may stay silent (CLMIRROR_TIMEOUT_MS)
  *
@@ -26,7 +29,8 @@ typedef struct cm_strategy cm_strategy;
 CM_API CM_CHECK cm_status cm_mirrored_strategy_create(const char *devices, const char *options, cm_strategy **strategy);
 
 /* Waits for the devices, frees everything, closes a scope that this thread left open.  Accepts NULL; does not
- * touch the last error.  Not while a call on one of its models is running. */
+ * touch the last error.  Not while a call on one of its models is running, nor while its scope is open on another
+ * thread. */
 CM_API void cm_strategy_destroy(cm_strategy *strategy);
 
 /* Models that this thread creates between begin and end belong to the strategy.
@@ -38,7 +42,7 @@ CM_API cm_status cm_strategy_scope_end(cm_strategy *strategy);
 CM_API int cm_strategy_replicas(const cm_strategy *strategy);
 CM_API const char *cm_strategy_device_name(const cm_strategy *strategy, int replica);
 CM_API const cm_device_info *cm_strategy_device_info(const cm_strategy *strategy, int replica);
-/* Name of the collective in use ("ring"). */
+/* Name of the collective that replicated updates use ("direct"); a sharded update has an exchange of its own. */
 CM_API const char *cm_strategy_collective(const cm_strategy *strategy);
 
 #ifdef __cplusplus

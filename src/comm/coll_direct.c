@@ -15,13 +15,6 @@
 /* Chunks begin at cache lines, so that no two ranks write one. */
 enum { LINE_FLOATS = CMI_CACHE_LINE / sizeof(float) };
 
-static bool supports(int ranks, size_t count)
-{
-    (void)ranks;
-    (void)count;
-    return true;
-}
-
 static size_t chunk_begin(int ranks, int chunk, size_t count)
 {
     size_t lines = (count + LINE_FLOATS - 1) / LINE_FLOATS, at = lines * (size_t)chunk / (size_t)ranks * LINE_FLOATS;
@@ -62,7 +55,6 @@ static void traffic(int ranks, size_t bytes, size_t *wire, int *steps)
 
 const cmi_collective cmi_collective_direct = {
     .entry = {.name = "direct", .doc = "each rank sums its chunk over the others' memory, then copies theirs"},
-    .supports = supports,
     .leaves_together = true,
     .all_reduce = all_reduce,
     .traffic = traffic,

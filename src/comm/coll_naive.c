@@ -8,13 +8,6 @@
  * Called on the thread of each rank, all ranks at once.  Allocates nothing. */
 #include "comm/collective.h"
 
-static bool supports(int ranks, size_t count)
-{
-    (void)ranks;
-    (void)count;
-    return true;
-}
-
 static cm_status reduce_on_root(cmi_comm *comm, float *span, size_t bytes)
 {
     const cmi_link *link;
@@ -60,7 +53,6 @@ static void traffic(int ranks, size_t bytes, size_t *wire, int *steps)
 const cmi_collective cmi_collective_naive = {
     .entry = {.name = "naive",
               .doc = "rank 0 adds all spans in rank order, the others copy the sum"},
-    .supports = supports,
     .all_reduce = all_reduce,
     .traffic = traffic,
 };

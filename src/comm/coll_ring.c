@@ -35,13 +35,6 @@ typedef struct ring_run {
     const cmi_link *left_link, *right_link;
 } ring_run;
 
-static bool supports(int ranks, size_t count)
-{
-    (void)ranks;
-    (void)count;
-    return true;
-}
-
 /* Where segment s of chunk `chunk` (any number >= -2n, taken mod n) begins, and its elements, 0
  * behind its end. */
 static float *segment_of(const ring_run *ring, int chunk, size_t s, size_t *count)
@@ -110,7 +103,6 @@ const cmi_collective cmi_collective_ring = {
               .doc = "each rank adds its left neighbour's chunks, then the sums go once round",
               .config_size = sizeof(ring_config),
               .fields = fields},
-    .supports = supports,
     .all_reduce = all_reduce,
     .traffic = traffic,
 };

@@ -24,14 +24,12 @@ static const cmi_entry *const entries[] = {
 const cmi_registry cmi_collective_registry = {
     .kind = "collective", .entries = entries, .count = sizeof entries / sizeof entries[0]};
 
-cm_status cmi_collective_choose(const char *spec, int ranks, const cmi_collective **collective,
-                                void **config)
+cm_status cmi_collective_choose(const char *spec, const cmi_collective **collective, void **config)
 {
     const cmi_entry *entry = NULL;
     *collective = NULL;
     *config = NULL;
     /* All ranks are threads of one process so far, and the direct exchange has the fewest meetings. */
-    (void)ranks;
     if (!spec || !*spec || !strcmp(spec, "auto")) spec = "direct";
     CM_TRY(cmi_registry_parse(&cmi_collective_registry, spec, &entry, config));
     *collective = (const cmi_collective *)(const void *)entry;
@@ -41,9 +39,6 @@ cm_status cmi_collective_choose(const char *spec, int ranks, const cmi_collectiv
 static cm_status run_all_reduce(cmi_comm *comm, int rank, float *span, size_t count)
 {
     const cmi_collective *collective = comm->collective;
-    if (!collective->supports(comm->ranks, count))
-        return cmi_error(CM_E_UNSUPPORTED, "%s: %d ranks with %zu elements; try ring",
-                         collective->entry.name, comm->ranks, count);
     if (rank == 0) atomic_fetch_add(&comm->reduced, 1);
     CM_TRY(collective->all_reduce(comm, rank, comm->config, span, count));
     if (collective->leaves_together) return CM_OK;

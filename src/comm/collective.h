@@ -30,7 +30,6 @@ typedef struct cmi_link {
 
 typedef struct cmi_collective {
     cmi_entry entry;
-    bool (*supports)(int ranks, size_t count);
     bool leaves_together; /* all_reduce ends in a meeting of its own: the caller adds no leaving barrier */
     /* Sums in place over all ranks; ranks >= 2, count >= 1; the caller adds the leaving barrier
      * and, after a failure, waits until nobody reads what is still lent. */
@@ -53,7 +52,6 @@ void cmi_comm_wake(cmi_comm *comm, int rank, const _Atomic uint64_t *sequence);
 cm_status cmi_link_connect(cmi_comm *comm, int from, int to, cmi_edge **edge,
                            const cmi_link **link);
 /* Resolves a spec; NULL, "" and "auto" choose by the number of ranks. */
-cm_status cmi_collective_choose(const char *spec, int ranks, const cmi_collective **collective,
-                                void **config);
+cm_status cmi_collective_choose(const char *spec, const cmi_collective **collective, void **config);
 
 #endif

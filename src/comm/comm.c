@@ -1,4 +1,4 @@
-/* comm.c - the group of ranks: its life, the barrier, waiting, aborting, and whom to blame.
+/* comm.c - the group of ranks: its life, the barrier, aborting.  Waiting is in wait.c.
  *
  * DESIGN.  One word, the GATE, holds both the barriers and the abort flag:
  *
@@ -20,17 +20,6 @@
  * committed by this.  And INDEX is what `gate >= (k+1) << 17` compares, so the barrier waits by the
  * same function as the links.
  *
- * Waiting.  A waiter spins for some 20 us if every rank can have a CPU, then sleeps on its own
- * condition. It sets `asleep_on`, then looks at the sequence once more; a waker advances the
- * sequence, then looks at `asleep_on`.  All four are sequentially consistent, so at least one of
- * the two sees the other.
- *
- * Blame.  A sleeping rank publishes whom it waits for.  A few times per deadline each sleeper walks
- * from itself along these marks to the rank at the end, the one that waits for nobody, and looks at
- * its progress counter. The deadline runs anew whenever end or counter differ from the last look.
- * In the barrier "everyone" stands for the lowest rank that has entered fewer barriers.  A walk
- * that goes round means that ranks wait for each other: their calls do not match.
- *
  * Ranks call from their own threads; aborts and questions come from any thread. */
 #include <stdio.h>
 #include <string.h>
@@ -45,9 +34,6 @@
 #define GATE_ARRIVED(g) (((g) >> 1) & 0xffff)
 #define MAX_RANKS       0xffff
 
-#define SPIN_NS         20000
-#define BUILDING_LOG_NS (INT64_C(10) * 1000 * 1000 * 1000)
-#define MS_NS           INT64_C(1000000)
 
 /* ---- life ---- */
 
@@ -104,8 +90,7 @@ cm_status cmi_comm_create(const cmi_comm_options *options, cmi_comm **out)
     comm->first_rank = -1;
     CM_TRY_GOTO(fail, cmi_mutex_init(&comm->mutex));
     comm->mutex_ready = true;
-    CM_TRY_GOTO(fail, cmi_collective_choose(options->collective, options->ranks, &comm->collective,
-                                            &comm->config));
+    CM_TRY_GOTO(fail, cmi_collective_choose(options->collective, &comm->collective, &comm->config));
     snprintf(comm->all_reduce, sizeof comm->all_reduce, "all-reduce (%s)",
              comm->collective->entry.name);
     CM_TRY_GOTO(fail, make_cells(comm));
@@ -160,7 +145,7 @@ cmi_edge *cmi_comm_edge(cmi_comm *comm, int from, int to, const cmi_link **link)
     return port->edge;
 }
 
-static const char *rank_name(const cmi_comm *comm, int rank, char *text, size_t bytes)
+const char *cmi_comm_rank_name(const cmi_comm *comm, int rank, char *text, size_t bytes)
 {
     if (rank >= 0 && comm->names && comm->names[rank])
         snprintf(text, bytes, "%s", comm->names[rank]);
@@ -171,7 +156,7 @@ static const char *rank_name(const cmi_comm *comm, int rank, char *text, size_t 
     return text;
 }
 
-static void made_progress(cmi_rank_cell *cell)
+void cmi_comm_progress(cmi_rank_cell *cell)
 {
     atomic_fetch_add_explicit(&cell->progress, 1, memory_order_relaxed);
 }
@@ -179,7 +164,7 @@ static void made_progress(cmi_rank_cell *cell)
 void cmi_comm_set_state(cmi_comm *comm, int rank, cmi_rank_state state)
 {
     atomic_store(&comm->cells[rank].state, (int)state);
-    made_progress(&comm->cells[rank]);
+    cmi_comm_progress(&comm->cells[rank]);
 }
 
 bool cmi_comm_waiting(const cmi_comm *comm, int rank)
@@ -190,7 +175,7 @@ bool cmi_comm_waiting(const cmi_comm *comm, int rank)
 void cmi_comm_set_phase(cmi_comm *comm, int rank, const char *phase)
 {
     atomic_store(&comm->cells[rank].phase, phase);
-    made_progress(&comm->cells[rank]);
+    cmi_comm_progress(&comm->cells[rank]);
 }
 
 /* ---- failing ---- */
@@ -216,7 +201,7 @@ void cmi_comm_wake(cmi_comm *comm, int rank, const _Atomic uint64_t *sequence)
 }
 
 /* Whether this was the first error. */
-static bool record_first(cmi_comm *comm, int rank, const cm_error *error)
+bool cmi_comm_record(cmi_comm *comm, int rank, const cm_error *error)
 {
     cmi_mutex_lock(&comm->mutex);
     bool first = !cmi_comm_aborted(comm);
@@ -235,7 +220,7 @@ static bool record_first(cmi_comm *comm, int rank, const cm_error *error)
 
 void cmi_comm_abort(cmi_comm *comm, int rank, const cm_error *error)
 {
-    record_first(comm, rank, error);
+    cmi_comm_record(comm, rank, error);
 }
 
 void cmi_comm_first_error(cmi_comm *comm, cm_error *error, int *rank)
@@ -264,20 +249,20 @@ void cmi_comm_reset(cmi_comm *comm)
 }
 
 /* The answer of a rank that leaves because the group has failed. */
-static cm_status give_up(cmi_comm *comm, int rank)
+cm_status cmi_comm_give_up(cmi_comm *comm, int rank)
 {
     char who[128];
     return cmi_error(CM_E_ABORTED, "%s ended because %s failed: %s",
                      (const char *)atomic_load(&comm->cells[rank].call),
-                     rank_name(comm, comm->first_rank, who, sizeof who), comm->first.message);
+                     cmi_comm_rank_name(comm, comm->first_rank, who, sizeof who), comm->first.message);
 }
 
 cm_status cmi_comm_enter(cmi_comm *comm, int rank, const char *call)
 {
     CM_ASSERT(rank >= 0 && rank < comm->ranks);
     atomic_store_explicit(&comm->cells[rank].call, call, memory_order_relaxed);
-    made_progress(&comm->cells[rank]);
-    return cmi_comm_aborted(comm) ? give_up(comm, rank) : CM_OK;
+    cmi_comm_progress(&comm->cells[rank]);
+    return cmi_comm_aborted(comm) ? cmi_comm_give_up(comm, rank) : CM_OK;
 }
 
 cm_status cmi_comm_leave(cmi_comm *comm, int rank, cm_status status)
@@ -285,7 +270,7 @@ cm_status cmi_comm_leave(cmi_comm *comm, int rank, cm_status status)
     if (!status) return CM_OK;
     cm_error error;
     cmi_error_save(&error);
-    record_first(comm, rank, &error);
+    cmi_comm_record(comm, rank, &error);
     for (int q = 0; q < comm->ranks; q++) {
         const cmi_link *link;
         if (q == rank) continue;
@@ -296,202 +281,6 @@ cm_status cmi_comm_leave(cmi_comm *comm, int rank, cm_status status)
     return cmi_error_restore(&error);
 }
 
-/* ---- blame ---- */
-
-/* What a sleeper remembers of the rank at the end of its chain. */
-typedef struct lookout {
-    int end;
-    uint64_t progress;
-    int64_t began, since;
-} lookout;
-
-#define NOT_LOOKED    (-2)
-#define ROUND_IN_RING (-1)
-
-/* The lowest rank that has entered fewer barriers than `rank`; `rank` itself if there is none. */
-static int last_to_arrive(cmi_comm *comm, int rank)
-{
-    uint64_t mine = atomic_load(&comm->cells[rank].barriers);
-    for (int q = 0; q < comm->ranks; q++)
-        if (atomic_load(&comm->cells[q].barriers) < mine) return q;
-    return rank;
-}
-
-static int end_of_chain(cmi_comm *comm, int rank)
-{
-    int at = rank;
-    for (int hops = 0; hops <= comm->ranks; hops++) {
-        int next = atomic_load(&comm->cells[at].waits_for);
-        if (next == CMI_WAITS_FOR_EVERYONE) next = last_to_arrive(comm, at);
-        if (next == CMI_WAITS_FOR_NOBODY || next == at) return at;
-        at = next;
-    }
-    return ROUND_IN_RING;
-}
-
-static void log_building(cmi_comm *comm, int end, int64_t began, int64_t now)
-{
-    char who[128];
-    int64_t last = atomic_load(&comm->building_logged_ns);
-    if (now - began < BUILDING_LOG_NS || now - last < BUILDING_LOG_NS) return;
-    /* Of all ranks that wait, one writes the line. */
-    if (!atomic_compare_exchange_strong(&comm->building_logged_ns, &last, now)) return;
-    cmi_log(CM_LOG_INFO, "comm", "%s is still building, the others wait (%lld s)",
-            rank_name(comm, end, who, sizeof who), (long long)((now - began) / (1000 * MS_NS)));
-}
-
-/* Whether the deadline has passed for the rank at the end of the chain. */
-static bool overdue(cmi_comm *comm, int rank, lookout *watch)
-{
-    int end = end_of_chain(comm, rank);
-    const cmi_rank_cell *cell = end >= 0 ? &comm->cells[end] : NULL;
-    uint64_t progress = cell ? atomic_load(&cell->progress) : 0;
-    int64_t now = cmi_now_ns();
-    bool building = cell && atomic_load(&cell->state) == CMI_RANK_BUILDING;
-    if (cell && comm->beats) progress += comm->beats(comm->beats_user, end);
-
-    if (building) log_building(comm, end, watch->began, now);
-    if (building || end != watch->end || progress != watch->progress) {
-        watch->end = end;
-        watch->progress = progress;
-        watch->since = now;
-        return false;
-    }
-    return now - watch->since >= (comm->timeout_ms + comm->grace_ms) * MS_NS;
-}
-
-static cm_status report_timeout(cmi_comm *comm, int rank, const lookout *watch)
-{
-    char who[128], waiter[128];
-    cm_error error;
-    double seconds = (double)(cmi_now_ns() - watch->since) / 1e9;
-    const cmi_rank_cell *cell = &comm->cells[watch->end >= 0 ? watch->end : rank];
-    const char *phase = atomic_load(&cell->phase);
-    const char *call = atomic_load(&comm->cells[rank].call);
-
-    rank_name(comm, rank, waiter, sizeof waiter);
-    if (watch->end >= 0)
-        cmi_error(
-            CM_E_TIMEOUT,
-            "%s made no progress for %.2f s in phase \"%s\" while %s waited in %s; its device may "
-            "hang, or it needs a time limit above %lld ms (CLMIRROR_TIMEOUT_MS)",
-            rank_name(comm, watch->end, who, sizeof who), seconds, phase ? phase : "unknown",
-            waiter, call, (long long)comm->timeout_ms);
-    else
-        cmi_error(
-            CM_E_TIMEOUT,
-            "ranks wait for each other for %.2f s, %s in %s; all ranks must make the same calls "
-            "with the same counts in the same order",
-            seconds, waiter, call);
-    cmi_error_save(&error);
-    /* Several ranks run into the deadline at about the same time; one of them reports it. */
-    return record_first(comm, rank, &error) ? CM_E_TIMEOUT : give_up(comm, rank);
-}
-
-/* ---- waiting ---- */
-
-static void relax_cpu(void)
-{
-#if defined(__x86_64__) || defined(__i386__)
-    __builtin_ia32_pause();
-#elif defined(__aarch64__)
-    __asm__ volatile("yield");
-#endif
-}
-
-/* Whether the sequence got there while spinning. */
-static bool spin(const cmi_comm *comm, const _Atomic uint64_t *sequence, uint64_t value)
-{
-    int64_t end = 0;
-    for (unsigned turn = 1;; turn++) {
-        if (atomic_load(sequence) >= value) return true;
-        if (cmi_comm_aborted(comm)) return false;
-        relax_cpu();
-        if (turn % 32) continue;
-        int64_t now = cmi_now_ns();
-        if (!end) end = now + SPIN_NS;
-        if (now >= end) return false;
-    }
-}
-
-/* Sleeps until the sequence is there, the group fails, or the deadline passes; CM_E_... without a
- * message. */
-static cm_status sleep_until(cmi_comm *comm, int rank, const _Atomic uint64_t *sequence,
-                             uint64_t value, lookout *watch)
-{
-    cmi_rank_cell *cell = &comm->cells[rank];
-    /* Eight looks per deadline, at most five a second. */
-    int64_t tick_ms = comm->timeout_ms / 8 < 200 ? comm->timeout_ms / 8 + 1 : 200;
-    int64_t look = watch->began + tick_ms * MS_NS;
-    cm_status status = CM_OK;
-
-    cmi_mutex_lock(&cell->mutex);
-    atomic_store(&cell->asleep_on, sequence);
-    for (;;) {
-        /* The flag is read before the sequence.  A set flag freezes the barriers, so if the
-         * sequence is still behind then, it has failed for all; the other way round, the barrier
-         * could complete and the abort come between the two looks. */
-        bool aborted = cmi_comm_aborted(comm);
-        if (atomic_load(sequence) >= value) break;
-        if (aborted) {
-            status = CM_E_ABORTED;
-            break;
-        }
-        int64_t now = cmi_now_ns();
-        if (now < look) {
-            cmi_cond_wait_ms(&cell->cond, &cell->mutex, (look - now) / MS_NS + 1);
-            continue;
-        }
-        /* The log may be slow, and whoever wakes us must not wait for it. */
-        cmi_mutex_unlock(&cell->mutex);
-        bool late = overdue(comm, rank, watch);
-        cmi_mutex_lock(&cell->mutex);
-        look = cmi_now_ns() + tick_ms * MS_NS;
-        if (late) {
-            status = CM_E_TIMEOUT;
-            break;
-        }
-    }
-    atomic_store(&cell->asleep_on, NULL);
-    cmi_mutex_unlock(&cell->mutex);
-    return status;
-}
-
-/* Sleeps, with the marks and the deadline of a sleeper. */
-static cm_status wait_asleep(cmi_comm *comm, int rank, int other, const _Atomic uint64_t *sequence, uint64_t value)
-{
-    cmi_rank_cell *cell = &comm->cells[rank];
-    lookout watch = {.end = NOT_LOOKED, .began = cmi_now_ns()};
-
-    atomic_store(&cell->waits_for, other);
-    cm_status status = sleep_until(comm, rank, sequence, value, &watch);
-    atomic_store(&cell->waits_for, CMI_WAITS_FOR_NOBODY);
-    if (status == CM_E_TIMEOUT) return report_timeout(comm, rank, &watch);
-    return status ? give_up(comm, rank) : CM_OK;
-}
-
-/* `other` may be CMI_WAITS_FOR_EVERYONE too. */
-cm_status cmi_comm_wait_sequence(cmi_comm *comm, int rank, int other,
-                                 const _Atomic uint64_t *sequence, uint64_t value)
-{
-    cmi_rank_cell *cell = &comm->cells[rank];
-    cm_status status = CM_OK;
-    if (atomic_load(sequence) < value) {
-        int64_t began = cmi_now_ns();
-        if (!(comm->spins && spin(comm, sequence, value)))
-            status = wait_asleep(comm, rank, other, sequence, value);
-        cell->waited_ns += cmi_now_ns() - began;
-        if (status) return status;
-    }
-    made_progress(cell);
-    return CM_OK;
-}
-
-int64_t cmi_comm_waited_ns(const cmi_comm *comm, int rank)
-{
-    return comm->cells[rank].waited_ns;
-}
-
 /* ---- the barrier ---- */
 
 cm_status cmi_comm_meet(cmi_comm *comm, int rank)
@@ -500,13 +289,13 @@ cm_status cmi_comm_meet(cmi_comm *comm, int rank)
     uint64_t index = atomic_load_explicit(&cell->barriers, memory_order_relaxed);
     uint64_t gate = atomic_load(&comm->gate), next;
     bool last;
-    if (comm->ranks == 1) return gate & GATE_ABORTED ? give_up(comm, rank) : CM_OK;
+    if (comm->ranks == 1) return gate & GATE_ABORTED ? cmi_comm_give_up(comm, rank) : CM_OK;
 
     /* Published before the arrival, so that nobody who finds the gate incomplete blames this
      * rank. */
     atomic_store(&cell->barriers, index + 1);
     do {
-        if (gate & GATE_ABORTED) return give_up(comm, rank);
+        if (gate & GATE_ABORTED) return cmi_comm_give_up(comm, rank);
         last = GATE_ARRIVED(gate) + 1 == (uint64_t)comm->ranks;
         next = last ? (index + 1) << GATE_SHIFT : gate + GATE_ONE;
     } while (!atomic_compare_exchange_weak(&comm->gate, &gate, next));
@@ -515,7 +304,7 @@ cm_status cmi_comm_meet(cmi_comm *comm, int rank)
                                       (index + 1) << GATE_SHIFT);
     for (int r = 0; r < comm->ranks; r++)
         cmi_comm_wake(comm, r, &comm->gate);
-    made_progress(cell);
+    cmi_comm_progress(cell);
     return CM_OK;
 }
 

@@ -71,6 +71,14 @@ struct cmi_comm {
     char pad_end[CMI_CACHE_LINE];
 };
 
+/* "device 1 (...)" or "rank 1", in `text`. */
+const char *cmi_comm_rank_name(const cmi_comm *comm, int rank, char *text, size_t bytes);
+/* The rank gets on. */
+void cmi_comm_progress(cmi_rank_cell *cell);
+/* Records an error; whether it was the first. */
+bool cmi_comm_record(cmi_comm *comm, int rank, const cm_error *error);
+/* The answer of a rank that leaves because the group has failed. */
+cm_status cmi_comm_give_up(cmi_comm *comm, int rank);
 /* Begins a call: publishes its name; CM_E_ABORTED if the group has failed. */
 cm_status cmi_comm_enter(cmi_comm *comm, int rank, const char *call);
 /* The barrier without the entry. */

@@ -17,7 +17,7 @@ size_t cmi_tensor_row_bytes(const cm_tensor *tensor);
 cm_status cmi_tensor_check(const cm_tensor *tensor, const char *what);
 /* x there, y there if needed, the same rows everywhere, rows > 0, sample weights float32 [rows] and finite.
  * `call` is "fit", "evaluate", ... */
-cm_status cmi_data_check(const cm_data *data, const char *call, bool needs_y);
+cm_status cmi_data_check(const cm_data *data, const char *what, bool needs_y);
 
 /* shard.c: rows [*begin, *end) of a batch that rank `rank` of `ranks` takes.  Even shares: rows/ranks each and
  * one more for rank < rows % ranks.  A pure function. */

@@ -153,10 +153,10 @@ static cm_status check_arrays(const cm_data *data, bool needs_y)
     return CM_OK;
 }
 
-cm_status cmi_data_check(const cm_data *data, const char *call, bool needs_y)
+cm_status cmi_data_check(const cm_data *data, const char *what, bool needs_y)
 {
-    if (!data) return cmi_error(CM_E_INVALID, "%s: no data (NULL)", call);
-    CM_TRY_CTX(check_arrays(data, needs_y), "%s", call);
+    if (!data) return cmi_error(CM_E_INVALID, "%s: no data (NULL)", what);
+    CM_TRY_CTX(check_arrays(data, needs_y), "%s", what);
     return CM_OK;
 }
 

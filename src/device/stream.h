@@ -96,6 +96,7 @@ typedef struct cmi_arg {
 
 static inline cmi_arg cmi_uint(size_t value)
 {
+    CM_ASSERT(value <= UINT32_MAX); /* batches and models are refused before they come near it */
     return (cmi_arg){.kind = CMI_ARG_UINT, .whole = (uint32_t)value};
 }
 static inline cmi_arg cmi_float(double value)

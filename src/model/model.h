@@ -48,9 +48,7 @@ typedef struct cmi_tensor_place {
 } cmi_tensor_place;
 
 typedef struct cmi_bucket {
-    size_t offset, count;            /* elements; the first bucket begins with the control floats */
-    size_t first_block, block_count; /* of the block table */
-    int last_node;                   /* complete when backward of this node is done */
+    size_t offset, count; /* elements; the first bucket begins with the control floats */
 } cmi_bucket;
 
 typedef struct cmi_block {

@@ -1,8 +1,8 @@
 /* plan.c - where every tensor lies: a pure function of the model, the alignment and the bucket limit.
  *
  * One flat arena holds the parameters of a replica, another of the same layout the gradients, one more each slot of the
- * optimiser.  Offset o means the same tensor in all of them and on all devices, so the update is a launch per
- * bucket and the initial copy one write.
+ * optimiser.  Offset o means the same tensor in all of them and on all devices, so the update is one
+ * launch and the initial copy one write.
  *
  * Order: control floats, then the last layer's tensors first and the first layer's last, because backward finishes
  * them in this order; a bucket is complete when backward has passed its last node.  Frozen tensors lie behind the
@@ -97,31 +97,17 @@ static cm_status cut_blocks(cmi_plan *plan)
  * control floats. */
 static cm_status cut_buckets(cmi_plan *plan, size_t bucket_bytes)
 {
-    size_t block = 0, begin = 0;
+    size_t begin = 0;
 
     CM_TRY(CMI_NEW(plan->trainable_count + 1, &plan->buckets));
-    cmi_bucket *bucket = plan->buckets;
-    *bucket = (cmi_bucket){.last_node = -1};
-    for (int t = 0; t < plan->trainable_count; t++) {
-        const cmi_tensor_place *tensor = &plan->tensors[t];
+    for (int t = 0; t + 1 < plan->trainable_count; t++) {
         size_t limit = bucket_bytes ? bucket_bytes : plan->bucket_count ? BUCKET_BYTES : FIRST_BUCKET_BYTES;
-        size_t end = t + 1 < plan->tensor_count && t + 1 < plan->trainable_count ? plan->tensors[t + 1].offset
-                                                                                : plan->grad_count;
-        bucket->last_node = tensor->node;
-        bucket->block_count += (tensor->count + CMI_BLOCK - 1) / CMI_BLOCK;
-        if (t + 1 < plan->trainable_count && (end - begin) * sizeof(float) >= limit) {
-            bucket->offset = begin;
-            bucket->count = end - begin;
-            block += bucket->block_count;
-            begin = end;
-            plan->bucket_count++;
-            bucket = &plan->buckets[plan->bucket_count];
-            *bucket = (cmi_bucket){.first_block = block};
-        }
+        size_t end = plan->tensors[t + 1].offset;
+        if ((end - begin) * sizeof(float) < limit) continue;
+        plan->buckets[plan->bucket_count++] = (cmi_bucket){begin, end - begin};
+        begin = end;
     }
-    bucket->offset = begin;
-    bucket->count = plan->grad_count - begin;
-    plan->bucket_count++;
+    plan->buckets[plan->bucket_count++] = (cmi_bucket){begin, plan->grad_count - begin};
     return CM_OK;
 }
 

@@ -17,7 +17,7 @@ typedef struct cmi_objective {
     bool class_labels, vector_labels; /* which forms of the labels loss and metrics read */
 } cmi_objective;
 
-/* Bytes of one row of each column of a batch, and how x arrives. */
+/* Counts of one row of each column of a batch, and how x arrives. */
 typedef struct cmi_feed_spec {
     bool x_uint8;
     float x_scale;
@@ -36,11 +36,11 @@ typedef struct cmi_feed {
 
 typedef struct cmi_replica cmi_replica;
 
-/* Allocates params, grads and slots (zero) and the block table. */
+/* Allocates params and grads (zero) and the block table; slots come with cmi_replica_set_slots. */
 cm_status cmi_replica_create(cmi_stream *stream, const cmi_sequential *model, const cmi_plan *plan, cmi_replica **out);
 /* Puts a replica whose device does not answer, and which therefore stays for ever, on a list. */
 void cmi_replica_leave(cmi_replica *replica, cmi_replica **list);
-void cmi_replica_destroy(cmi_replica *replica); /* accepts NULL; the stream is finished first */
+void cmi_replica_destroy(cmi_replica *replica); /* accepts NULL; the caller has finished the stream */
 /* New slots, zero, for all trainable parameters or (share not NULL) for those of the share alone. */
 cm_status cmi_replica_set_slots(cmi_replica *replica, int slots, const cmi_share *share);
 /* Makes room for batches of `rows` rows in this form; keeps what is large enough. */

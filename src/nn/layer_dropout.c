@@ -40,7 +40,7 @@ static cm_status drop(const cmi_pass *pass, cmi_view from, cmi_view to)
     bool counted = cmi_shape_count(&pass->in, &columns);
 
     CM_ASSERT(counted);
-    if (!pass->training || c->rate == 0)
+    if (!pass->training)
         return cmi_op_map(pass->stream, &copy, no_parameters, pass->rows * (size_t)columns, from,
                           to);
     if (c->seed != CMI_INT_NONE) draw.seed = (uint64_t)c->seed;

@@ -45,9 +45,6 @@ typedef struct cmi_loss {
     /* Activation whose result the loss would take the logarithm of: when the model's output comes directly from it, the loss
      * works on its input instead, without clipping ("softmax", "sigmoid"; NULL: never). */
     const char *logits_of;
-    /* Checks the shape of one item row: `out` is the output without the batch axis, `label` the label's.  May be
-     * NULL: then vectors need the output's shape and classes its shape without the last axis. */
-    cm_status (*check)(const void *config, const cmi_shape *out, const cmi_shape *label);
     /* Enqueues values and gradients; `logits` overrides from_logits with true. */
     cm_status (*run)(cmi_stream *stream, const void *config, bool logits, const cmi_loss_run *run);
 } cmi_loss;

@@ -10,7 +10,8 @@
 /* The first member of every optimiser's config. */
 typedef struct cmi_optim_common {
     double learning_rate;
-    double weight_decay, clipnorm, global_clipnorm, clipvalue; /* NAN: none */
+    double weight_decay;                         /* NAN: none */
+    double clipnorm, global_clipnorm, clipvalue; /* NAN or 0: none, as in Keras */
     char *name;
 } cmi_optim_common;
 

@@ -5,7 +5,7 @@
 cm_status cmi_optim_check(const cmi_optim *optim, const void *config)
 {
     const cmi_optim_common *c = config;
-    int clips = !isnan(c->clipnorm) + !isnan(c->global_clipnorm) + !isnan(c->clipvalue);
+    int clips = (c->clipnorm > 0) + (c->global_clipnorm > 0) + (c->clipvalue > 0);
 
     if (clips <= 1) return CM_OK;
     return cmi_error(

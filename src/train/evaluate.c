@@ -17,19 +17,19 @@ static cm_status check_options(const cm_evaluate_options *options)
 }
 
 /* Checks and builds; *order is to be freed. */
-static cm_status prepare(cm_model *model, const cm_data *data, const char *call, int64_t batch_size, cmi_source *source,
+static cm_status prepare(cm_model *model, const cm_data *data, int64_t batch_size, cmi_source *source,
                          uint32_t **order)
 {
     if (source->labels && !model->objective.loss)
         return cmi_error(CM_E_STATE, "\"%s\" is not compiled with a loss; call cm_model_compile first",
                          model->layers.name);
-    CM_TRY(cmi_data_check(data, call, source->labels));
+    CM_TRY(cmi_data_check(data, "data", source->labels));
     source->data = *data;
     source->rows = cmi_tensor_rows(&data->x);
     source->batch_size = batch_size < source->rows ? batch_size : source->rows;
     cmi_shape row = cmi_tensor_row_shape(&data->x);
     CM_TRY(cmi_model_ensure_built(model, &row, source->batch_size));
-    CM_TRY(cmi_feed_check(model, data, call, source->labels));
+    CM_TRY(cmi_feed_check(model, data, "data", source->labels));
     CM_TRY(cmi_model_heal(model));
     CM_TRY(CMI_NEW(source->rows, order));
     cmi_epoch_order(0, 0, source->rows, false, *order);
@@ -57,7 +57,7 @@ static cm_status evaluate(cm_model *model, const cm_data *data, const cm_evaluat
     CM_TRY_CTX(check_options(options), "%s", call);
     CM_TRY(cmi_model_enter(model, call));
     atomic_store(&model->stop, false);
-    cm_status status = prepare(model, data, call, options->batch_size ? options->batch_size : DEFAULT_BATCH, &source, &order);
+    cm_status status = prepare(model, data, options->batch_size ? options->batch_size : DEFAULT_BATCH, &source, &order);
     if (!status) {
         begin_progress(&progress, options, &source);
         status = cmi_run_evaluate(model, &source, false, &progress, &results);
@@ -121,7 +121,7 @@ cm_status cm_model_predict(cm_model *model, const cm_data *data, const cm_evalua
     CM_TRY_CTX(check_options(options), "predict");
     CM_TRY(cmi_model_enter(model, "predict"));
     atomic_store(&model->stop, false);
-    cm_status status = prepare(model, data, "predict", options->batch_size ? options->batch_size : DEFAULT_BATCH, &source, &order);
+    cm_status status = prepare(model, data, options->batch_size ? options->batch_size : DEFAULT_BATCH, &source, &order);
     if (!status) {
         begin_progress(&progress, options, &source);
         status = run_predict(model, &source, &progress, out, count);

@@ -187,6 +187,7 @@ static cm_status exchange_norms(void *user, const float *mine, size_t count, flo
     CM_TRY(cmi_comm_lend(model->strategy->comm, exchange->rank, mine, &lent_norms));
     for (int r = 0; r < model->strategy->ranks; r++) {
         const cmi_share *share = &model->shares[r];
+        if (r == exchange->rank) continue; /* `mine` stands there already */
         memcpy(all + share->first_block, lent_norms[r], share->block_count * sizeof *all);
     }
     return cmi_comm_take_back(model->strategy->comm, exchange->rank);

@@ -43,16 +43,7 @@ static int64_t output_items(const cm_model *model)
     return shape_product(cmi_sequential_output(&model->layers)) / output_classes(model);
 }
 
-/* Whether labels of this shape are one number per item (class numbers) rather than vectors. */
-static bool are_classes(const cm_model *model, const cm_tensor *y)
-{
-    int64_t per_row = cmi_tensor_row_count(y);
-
-    if (model->objective.loss->labels == CMI_LABEL_CLASS) return true;
-    return per_row == output_items(model) && output_classes(model) != 1;
-}
-
-static cm_status check_label_shape(const cm_model *model, const cm_tensor *y, const char *call)
+static cm_status check_label_shape(const cm_model *model, const cm_tensor *y, const char *what)
 {
     const cmi_shape *out = cmi_sequential_output(&model->layers);
     int64_t per_row = cmi_tensor_row_count(y);
@@ -64,7 +55,7 @@ static cm_status check_label_shape(const cm_model *model, const cm_tensor *y, co
     if (per_row == wanted) return CM_OK;
     if (classes && want.rank) want.rank--;
     return cmi_error(CM_E_SHAPE,
-                     "%s: rows of y have shape %s; the output %s with loss \"%s\" needs %s%s", call,
+                     "%s: rows of y have shape %s; the output %s with loss \"%s\" needs %s%s", what,
                      cmi_shape_text(&row, true, have, sizeof have), cmi_shape_text(out, true, output, sizeof output),
                      model->objective.loss->entry.name, cmi_shape_text(&want, true, need, sizeof need),
                      classes                                     ? " (one class number each)"
@@ -73,7 +64,7 @@ static cm_status check_label_shape(const cm_model *model, const cm_tensor *y, co
                                                                  : "");
 }
 
-static cm_status check_classes(const cm_model *model, const cm_tensor *y, const char *call)
+static cm_status check_classes(const cm_model *model, const cm_tensor *y, const char *what)
 {
     int64_t classes = output_classes(model), per_row = cmi_tensor_row_count(y), n = cmi_tensor_rows(y) * per_row;
 
@@ -82,32 +73,32 @@ static cm_status check_classes(const cm_model *model, const cm_tensor *y, const 
         if (label >= 0 && label < (double)classes && label == floor(label)) continue;
         return cmi_error(CM_E_INVALID, "%s: sample %lld has label %g, classes are whole numbers 0 ... %lld (the last layer "
                                        "has %lld outputs)",
-                         call, (long long)(i / per_row), label, (long long)classes - 1, (long long)classes);
+                         what, (long long)(i / per_row), label, (long long)classes - 1, (long long)classes);
     }
     return CM_OK;
 }
 
-static cm_status check_finite(const cm_tensor *x, const char *call)
+static cm_status check_finite(const cm_tensor *x, const char *what)
 {
     int64_t per_row = cmi_tensor_row_count(x), n = cmi_tensor_rows(x) * per_row;
 
     if (x->dtype != CM_DTYPE_FLOAT32) return CM_OK;
     for (int64_t i = 0; i < n; i++)
         if (!isfinite(((const float *)x->data)[i]))
-            return cmi_error(CM_E_NUMERIC, "%s: x is not finite in row %lld, element %lld: %g", call,
+            return cmi_error(CM_E_NUMERIC, "%s: x is not finite in row %lld, element %lld: %g", what,
                              (long long)(i / per_row), (long long)(i % per_row), (double)((const float *)x->data)[i]);
     return CM_OK;
 }
 
-cm_status cmi_feed_check(cm_model *model, const cm_data *data, const char *call, bool labels)
+cm_status cmi_feed_check(cm_model *model, const cm_data *data, const char *what, bool labels)
 {
-    if (cmi_knob_has(CMI_KNOB_CHECK, "nan")) CM_TRY(check_finite(&data->x, call));
+    if (cmi_knob_has(CMI_KNOB_CHECK, "nan")) CM_TRY(check_finite(&data->x, what));
     if (!labels) return CM_OK;
-    CM_TRY(check_label_shape(model, &data->y, call));
-    CM_TRY_CTX(cmi_metrics_resolve(model, are_classes(model, &data->y)), "%s", call);
-    if (model->objective.class_labels) CM_TRY(check_classes(model, &data->y, call));
+    CM_TRY(check_label_shape(model, &data->y, what));
+    CM_TRY(cmi_metrics_resolve(model));
+    if (model->objective.class_labels) CM_TRY(check_classes(model, &data->y, what));
     if (model->objective.class_labels && model->objective.vector_labels)
-        return cmi_error(CM_E_SHAPE, "%s: loss and metrics want labels of different forms, class numbers and vectors", call);
+        return cmi_error(CM_E_SHAPE, "%s: loss and metrics want labels of different forms, class numbers and vectors", what);
     return CM_OK;
 }
 

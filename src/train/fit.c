@@ -70,7 +70,7 @@ static cm_status split(fit *f, const cm_data *data, cm_data *validation)
     *validation = (cm_data){0};
     if (f->options.validation_data) {
         *validation = *f->options.validation_data;
-        CM_TRY_CTX(cmi_data_check(validation, "fit", true), "validation_data");
+        CM_TRY(cmi_data_check(validation, "validation_data", true));
     } else if (share > 0) {
         int64_t training = (int64_t)floor((double)rows * (1.0 - share));
         if (training < 1 || training >= rows)
@@ -103,7 +103,7 @@ static cm_status prepare(fit *f, const cm_data *data)
         return cmi_error(CM_E_STATE, "\"%s\" is not compiled; call cm_model_compile first", model->layers.name);
     if (!model->objective.loss)
         return cmi_error(CM_E_STATE, "\"%s\" was compiled without a loss", model->layers.name);
-    CM_TRY(cmi_data_check(data, "fit", true));
+    CM_TRY(cmi_data_check(data, "data", true));
     if (f->options.class_weight && data->sample_weight.data)
         return cmi_error(CM_E_INVALID, "class_weight and sample_weight together; put the class weights into sample_weight");
     CM_TRY(split(f, data, &validation));
@@ -117,9 +117,12 @@ static cm_status prepare(fit *f, const cm_data *data)
         cmi_shape other = cmi_tensor_row_shape(&validation.x);
         CM_TRY(prepare_source(&f->validation, &validation, f->options.validation_batch_size, &f->validation_order));
         CM_TRY_CTX(cmi_model_ensure_built(model, &other, 0), "validation data");
-        CM_TRY_CTX(cmi_feed_check(model, &validation, "fit", true), "validation data");
+        char what[64] = "validation_data";
+        if (!f->options.validation_data)
+            (void)cmi_format(what, sizeof what, "validation part, rows from %lld on", (long long)f->train.rows);
+        CM_TRY(cmi_feed_check(model, &validation, what, true));
     }
-    CM_TRY(cmi_feed_check(model, &f->train.data, "fit", true));
+    CM_TRY(cmi_feed_check(model, &f->train.data, "data", true));
     CM_TRY(cmi_model_heal(model));
     return cmi_model_ensure_slots(model);
 }
@@ -129,12 +132,12 @@ static cm_status prepare(fit *f, const cm_data *data)
 /* Calls one member of all callbacks, in order; `arguments` is the bracketed list, in which `user` is the callback's. */
 #define CALL(f, member, arguments)                                                                                     \
     do {                                                                                                               \
-        (f)->model->strategy->in_callback = true;                                                                      \
+        cmi_callback_begin((f)->model->strategy);                                                                      \
         for (int i = 0; i < (f)->options.callbacks_count; i++) {                                                       \
             void *user = (f)->options.callbacks[i].user;                                                               \
             if ((f)->options.callbacks[i].member) (f)->options.callbacks[i].member arguments;                          \
         }                                                                                                              \
-        (f)->model->strategy->in_callback = false;                                                                     \
+        cmi_callback_end();                                                                                            \
     } while (0)
 
 static bool batches_wanted(const fit *f)
@@ -269,7 +272,11 @@ cm_status cm_model_fit(cm_model *model, const cm_data *data, const cm_fit_option
     cmi_free(f.order);
     cmi_free(f.validation_order);
     cmi_strategy_leave(model->strategy);
-    if (status) cmi_error_prefix("fit");
+    /* A stopped validation, or a callback's own call, may have left a record behind. */
+    if (status)
+        cmi_error_prefix("fit");
+    else
+        cmi_error_clear();
     if (history)
         *history = f.history;
     else

@@ -60,10 +60,17 @@ cm_status cm_sequential_create(const char *name, cm_model **out)
     return CM_OK;
 }
 
+cm_status cmi_model_idle(const cm_model *model)
+{
+    if (!model->strategy || !atomic_load(&model->strategy->busy)) return CM_OK;
+    return cmi_error(CM_E_STATE, "another call is running on the strategy of \"%s\"", model->layers.name);
+}
+
 cm_status cm_model_set_seed(cm_model *model, uint64_t seed)
 {
     cmi_error_clear();
     if (!model) return cmi_error(CM_E_INVALID, "cm_model_set_seed: model is NULL");
+    CM_TRY_CTX(cmi_model_idle(model), "cm_model_set_seed");
     if (model->built)
         return cmi_error(CM_E_STATE, "cm_model_set_seed: the weights of \"%s\" exist already; set the seed before the "
                                      "model is built",
@@ -102,6 +109,7 @@ cm_status cm_model_add(cm_model *model, const char *format, ...)
         return cmi_error(CM_E_STATE, "cm_model_add: \"%s\" is built already; add all layers before the first fit or "
                                      "predict",
                          model->layers.name);
+    CM_TRY_CTX(cmi_model_idle(model), "cm_model_add");
     va_start(arguments, format);
     va_copy(again, arguments);
     int length = cmi_vformat(NULL, 0, format, arguments);
@@ -117,75 +125,6 @@ cm_status cm_model_add(cm_model *model, const char *format, ...)
     cmi_free(text);
     if (status) cmi_error_prefix("cm_model_add");
     return status;
-}
-
-/* ---- compile ---- */
-
-static void free_compiled(cm_model *model)
-{
-    if (model->optim) cmi_config_free(&model->optim->entry, model->optim_config);
-    if (model->objective.loss) cmi_config_free(&model->objective.loss->entry, model->objective.loss_config);
-    cmi_metrics_free(model);
-    cmi_free(model->metrics_text);
-    model->optim = NULL;
-    model->optim_config = NULL;
-    model->metrics_text = NULL;
-    model->objective = (cmi_objective){.version = model->objective.version + 1};
-    model->compiled = false;
-}
-
-/* The loss takes logits when the output comes directly from the activation that it would take the logarithm of. */
-static bool takes_logits(const cm_model *model)
-{
-    const char *final = cmi_sequential_final_activation(&model->layers), *wanted = model->objective.loss->logits_of;
-
-    return final && wanted && !strcmp(final, wanted);
-}
-
-static cm_status compile(cm_model *model, const cm_compile_options *options)
-{
-    const cmi_entry *entry = NULL;
-    const char *optimizer = options->optimizer ? options->optimizer : "rmsprop";
-
-    CM_TRY_CTX(cmi_registry_parse(&cmi_optim_registry, optimizer, &entry, &model->optim_config), "optimizer");
-    model->optim = (const cmi_optim *)entry;
-    CM_TRY(cmi_optim_check(model->optim, model->optim_config));
-    if (options->loss) {
-        CM_TRY_CTX(cmi_registry_parse(&cmi_loss_registry, options->loss, &entry, &model->objective.loss_config), "loss");
-        model->objective.loss = (const cmi_loss *)entry;
-        model->objective.logits = takes_logits(model);
-    }
-    CM_TRY(cmi_strdup(options->metrics ? options->metrics : "", &model->metrics_text));
-    return cmi_metrics_check(model->metrics_text);
-}
-
-cm_status cm_model_compile(cm_model *model, const cm_compile_options *options)
-{
-    static const cm_compile_options defaults;
-
-    cmi_error_clear();
-    if (!model) return cmi_error(CM_E_INVALID, "cm_model_compile: model is NULL");
-    cm_strategy *scope = cmi_scope_current();
-    if (scope && scope != model->strategy)
-        return cmi_error(CM_E_SCOPE,
-                         "cm_model_compile: model creation must happen inside the scope: \"%s\" was created %s; move "
-                         "its cm_sequential_create and cm_model_add between cm_strategy_scope_begin(strategy) and "
-                         "cm_strategy_scope_end(strategy)",
-                         model->layers.name, model->had_scope ? "in the scope of another strategy" : "outside of it");
-    if (model->had_scope && !model->strategy)
-        return cmi_error(CM_E_STATE, "cm_model_compile: the strategy of \"%s\" was destroyed", model->layers.name);
-    free_compiled(model);
-    cm_status status = compile(model, options ? options : &defaults);
-    if (status) {
-        cmi_error_prefix("cm_model_compile");
-        free_compiled(model);
-        return status;
-    }
-    model->compiled = true;
-    model->slots_made = -1;
-    model->trained = false;
-    model->updates = 0;
-    return CM_OK;
 }
 
 /* ---- build ---- */
@@ -211,9 +150,8 @@ cm_status cmi_model_enter(cm_model *model, const char *call)
 
 cm_status cmi_model_enter_reading(cm_model *model, const char *call, bool *leave)
 {
-    /* The flag belongs to the thread that runs the callback; another thread's call is refused by `busy` as ever. */
-    *leave = !(model && model->strategy && model->strategy->in_callback &&
-               pthread_equal(model->strategy->caller, pthread_self()));
+    /* The mark belongs to the thread that runs the callback; another thread's call is refused by `busy` as ever. */
+    *leave = !(model && model->strategy && cmi_in_callback(model->strategy));
     return *leave ? enter(model, call, true) : CM_OK;
 }
 
@@ -377,7 +315,6 @@ cm_status cmi_model_ensure_built(cm_model *model, const cmi_shape *row, int64_t 
     if (!model->layers.has_input) {
         CM_TRY(cmi_sequential_infer(&model->layers, row));
         model->fixed_batch = rows;
-        if (model->objective.loss) model->objective.logits = takes_logits(model);
     } else if (!cmi_shape_equal(row, &model->layers.input) && !same_but_for_ones(row, &model->layers.input)) {
         return cmi_error(CM_E_SHAPE, "rows of x have shape %s, the model \"%s\" takes %s",
                          cmi_shape_text(row, true, data, sizeof data), model->layers.name,
@@ -414,7 +351,8 @@ static cm_status set_slots(void *argument, cm_model *model, int rank)
 }
 
 /* Sharding moves less memory but meets more often: it pays from some size on.  Unlike devices round differently, so there
- * one of them computes each value, for all. */
+ * one of them computes each value, for all.  A collective that was asked for by name is used, since a sharded update has
+ * an exchange of its own. */
 static bool choose_sharded(const cm_model *model)
 {
     enum { FROM_PARAMETERS = 65536 };
@@ -422,7 +360,8 @@ static bool choose_sharded(const cm_model *model)
 
     if (strategy->ranks == 1) return false;
     if (strategy->unlike || strategy->update == CMI_UPDATE_SHARDED) return true;
-    return strategy->update == CMI_UPDATE_AUTO && model->plan.grad_count >= FROM_PARAMETERS;
+    return strategy->update == CMI_UPDATE_AUTO && !strategy->collective_named &&
+           model->plan.grad_count >= FROM_PARAMETERS;
 }
 
 cm_status cmi_model_ensure_slots(cm_model *model)
@@ -433,65 +372,6 @@ cm_status cmi_model_ensure_slots(cm_model *model)
     model->sharded = choose_sharded(model);
     CM_TRY(cmi_model_run(model, set_slots, &slots));
     model->slots_made = slots;
-    return CM_OK;
-}
-
-/* ---- healing ---- */
-
-int cmi_model_healthy(const cm_model *model)
-{
-    int best = -1;
-
-    for (int r = 0; r < model->strategy->ranks; r++)
-        if (!model->strategy->workers[r].gone &&
-            (best < 0 || atomic_load(&model->applied[r]) > atomic_load(&model->applied[best])))
-            best = r;
-    return best < 0 ? 0 : best;
-}
-
-typedef struct heal_work {
-    int from;
-    float *arenas;
-} heal_work;
-
-static cm_status read_healthy(void *argument, cm_model *model, int rank)
-{
-    heal_work *work = argument;
-
-    if (rank != work->from) return CM_OK;
-    /* Without slots everywhere they are about to be made anew. */
-    if (model->slots_made < 0) return cmi_replica_read_params(model->replicas[rank], 0, model->plan.param_count, work->arenas);
-    return cmi_replica_read_all(model->replicas[rank], work->arenas);
-}
-
-static cm_status write_stale(void *argument, cm_model *model, int rank)
-{
-    heal_work *work = argument;
-    uint64_t newest = atomic_load(&model->applied[work->from]);
-
-    if (rank == work->from || (!model->parted && atomic_load(&model->applied[rank]) == newest)) return CM_OK;
-    if (model->slots_made < 0) return cmi_replica_write_params(model->replicas[rank], 0, model->plan.param_count, work->arenas);
-    return cmi_replica_write_all(model->replicas[rank], work->arenas);
-}
-
-cm_status cmi_model_heal(cm_model *model)
-{
-    heal_work work = {.from = cmi_model_healthy(model)};
-    cm_status status = CM_OK;
-    bool stale = model->parted;
-
-    for (int r = 0; r < model->strategy->ranks; r++)
-        stale |= atomic_load(&model->applied[r]) != atomic_load(&model->applied[work.from]);
-    if (stale) {
-        CM_TRY(CMI_NEW(cmi_replica_all_count(model->replicas[work.from]), &work.arenas));
-        status = cmi_model_run(model, read_healthy, &work);
-        if (!status) status = cmi_model_run(model, write_stale, &work);
-        cmi_free(work.arenas);
-        if (status) return status;
-        model->parted = false;
-    }
-    /* The model's count may have begun anew with another optimiser. */
-    for (int r = 0; r < model->strategy->ranks; r++) atomic_store(&model->applied[r], model->updates);
     return CM_OK;
 }
 
@@ -517,7 +397,7 @@ void cm_model_destroy(cm_model *model)
     cm_strategy *own = model->own_strategy ? model->strategy : NULL;
     cmi_model_orphan(model);
     cm_strategy_destroy(own);
-    free_compiled(model);
+    cmi_compile_free(model);
     for (int v = 0; v < 2; v++)
         for (int i = 0; i < CMI_MAX_SUMS; i++) cmi_free(model->log_names[v][i]);
     cmi_sequential_free(&model->layers);

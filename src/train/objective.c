@@ -1,7 +1,7 @@
-/* objective.c - the metrics of a compiled model, resolved when the form of the labels is known.
+/* objective.c - the metrics of a compiled model, and whether its loss takes logits, resolved at the first data.
  *
- * "accuracy" means another function for class numbers than for vectors, so the text of compile is kept and looked up at the
- * first data; data of the other form resolve it anew.  Names in logs are what the user typed; a repeated name gets _1, _2.
+ * "accuracy" means another function by the form of the labels and the shape of the output, so the text of compile is kept
+ * and looked up when the model is built and data are there.  Names in logs are what the user typed; a repeated name gets _1, _2.
  *
  * Called by the thread of the public call. */
 #include <string.h>
@@ -93,13 +93,13 @@ static cm_status resolve_all(cm_model *model, bool class_labels)
     }
 }
 
-cm_status cmi_metrics_resolve(cm_model *model, bool class_labels)
+cm_status cmi_metrics_resolve(cm_model *model)
 {
     cmi_objective *objective = &model->objective;
 
-    if (model->metrics_resolved && model->metrics_for_classes == class_labels) return CM_OK;
+    if (model->metrics_resolved) return CM_OK;
     cmi_metrics_free(model);
-    cm_status status = resolve_all(model, class_labels);
+    cm_status status = resolve_all(model, objective->loss->labels == CMI_LABEL_CLASS);
     if (status) {
         cmi_metrics_free(model);
         return status;
@@ -107,7 +107,9 @@ cm_status cmi_metrics_resolve(cm_model *model, bool class_labels)
     objective->metrics = model->metrics;
     objective->metric_count = model->metric_count;
     objective->class_labels = objective->vector_labels = objective->output_wanted = false;
-    const char *final = cmi_sequential_final_activation(&model->layers);
+    const char *final = cmi_sequential_final_activation(&model->layers), *by_loss = objective->loss->logits_of;
+    /* The loss takes logits when the output comes directly from the activation that it would take the logarithm of. */
+    objective->logits = final && by_loss && !strcmp(final, by_loss);
     for (int m = -1; m < model->metric_count; m++) {
         cmi_label_kind kind = m < 0 ? objective->loss->labels : cmi_metric_use_labels(&model->metrics[m]);
         objective->class_labels |= kind == CMI_LABEL_CLASS;
@@ -117,7 +119,6 @@ cm_status cmi_metrics_resolve(cm_model *model, bool class_labels)
     }
     objective->version++;
     model->metrics_resolved = true;
-    model->metrics_for_classes = class_labels;
     return CM_OK;
 }
 

@@ -94,7 +94,6 @@ cm_status cmi_step(cmi_steps *steps, int rank, int64_t step)
 
     cmi_stream_rewind(stream, tracks[steps->kind]);
     cm_status status = run_step(steps, rank, step);
-    /* At most one step is queued: a device that hangs is noticed within a step. */
     if (status && steps->kind == CMI_PASS_TRAIN)
         cmi_error_prefix("%s %d, step %lld", kinds[steps->kind], steps->epoch + 1, (long long)step + 1);
     else if (status)

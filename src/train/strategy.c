@@ -51,6 +51,24 @@ static const cmi_entry option_entry = {.name = "strategy",
                                        .config_size = sizeof(strategy_options),
                                        .fields = option_fields};
 
+/* The strategy whose callback is running on this thread. */
+static _Thread_local const cm_strategy *calling_back;
+
+void cmi_callback_begin(const cm_strategy *strategy)
+{
+    calling_back = strategy;
+}
+
+void cmi_callback_end(void)
+{
+    calling_back = NULL;
+}
+
+bool cmi_in_callback(const cm_strategy *strategy)
+{
+    return calling_back == strategy;
+}
+
 cm_strategy *cmi_scope_current(void)
 {
     return scope;
@@ -208,8 +226,14 @@ static cm_status create(const char *devices, const char *options, bool hidden, c
     for (int u = 0; update_names[u] && !config->update; u++)
         if (!strcmp(update_names[u], cmi_knob_text(CMI_KNOB_UPDATE))) strategy->update = u;
     CM_TRY_GOTO(fail, open_devices(strategy, devices));
-    CM_TRY_GOTO(fail, start_workers(strategy, config->collective ? config->collective
-                                                                 : cmi_knob_text(CMI_KNOB_COLLECTIVE)));
+    const char *collective = config->collective ? config->collective : cmi_knob_text(CMI_KNOB_COLLECTIVE);
+    strategy->collective_named = *collective && strcmp(collective, "auto");
+    if (strategy->unlike && strategy->collective_named)
+        cmi_log(CM_LOG_WARNING, "train",
+                "collective=%s is not used: devices of different kinds always take the sharded update, which has an "
+                "exchange of its own",
+                collective);
+    CM_TRY_GOTO(fail, start_workers(strategy, collective));
     cmi_config_free(&option_entry, config);
     join_living(strategy);
     *out = strategy;
@@ -272,10 +296,8 @@ cm_status cm_strategy_scope_begin(cm_strategy *strategy)
                          "cm_strategy_scope_begin: a scope is open on this thread already%s; end it first with "
                          "cm_strategy_scope_end",
                          scope == strategy ? "" : ", of another strategy");
-    if (strategy->scope_open)
+    if (atomic_exchange(&strategy->scope_open, true))
         return cmi_error(CM_E_SCOPE, "cm_strategy_scope_begin: the strategy's scope is open on another thread");
-    strategy->scope_open = true;
-    strategy->scope_thread = pthread_self();
     scope = strategy;
     return CM_OK;
 }
@@ -306,7 +328,6 @@ cm_status cmi_strategy_enter(cm_strategy *strategy, const char *call, bool readi
                          call);
     if (atomic_exchange(&strategy->busy, true))
         return cmi_error(CM_E_STATE, "%s: another call is running on this strategy", call);
-    strategy->caller = pthread_self();
     return CM_OK;
 }
 

@@ -48,16 +48,19 @@ struct cm_strategy {
     int update;              /* cmi_update_choice */
     int64_t timeout_ms;
     size_t bucket_bytes, align_bytes;
-    pthread_t scope_thread;  /* of the open scope */
-    pthread_t caller;        /* of the public call that is running */
-    bool in_callback;        /* a callback is running on the caller's thread: devices are idle */
-    bool scope_open, hidden; /* hidden: made for one model outside any scope */
+    bool collective_named;   /* asked for by the user, not chosen here */
+    _Atomic bool scope_open; /* on some thread */
+    bool hidden;             /* hidden: made for one model outside any scope */
     pid_t process;           /* that created it */
     _Atomic bool busy, lost;
     cm_model *models;        /* list through cm_model.next */
     cm_strategy *next;       /* of all living ones, for the end of the process */
 };
 
+/* Around the user's callbacks: reading weights is allowed inside, on this thread. */
+void cmi_callback_begin(const cm_strategy *strategy);
+void cmi_callback_end(void);
+bool cmi_in_callback(const cm_strategy *strategy);
 /* The strategy whose scope is open on this thread, or NULL. */
 cm_strategy *cmi_scope_current(void);
 /* Runs job(argument, rank) on every worker that is not gone and waits; `tick`, if any, is called on the caller's thread about every 50 ms.
@@ -120,7 +123,7 @@ struct cm_model {
     cmi_objective objective;  /* metrics are resolved when labels are seen */
     cmi_metric_use *metrics;
     int metric_count;
-    bool metrics_resolved, metrics_for_classes;
+    bool metrics_resolved;
 
     cmi_plan plan;
     cmi_replica **replicas;
@@ -144,6 +147,8 @@ void cmi_model_orphan(cm_model *model);
 /* Every public call on a model that needs its devices begins with _enter (CM_E_STATE, CM_E_SCOPE) and ends with
  * cmi_strategy_leave. */
 cm_status cmi_model_enter(cm_model *model, const char *call);
+/* CM_E_STATE while a call is running: for calls that change the model without its devices. */
+cm_status cmi_model_idle(const cm_model *model);
 /* The same for reading weights: a callback may do it, and so may a program whose strategy has lost a device. */
 cm_status cmi_model_enter_reading(cm_model *model, const char *call, bool *leave);
 /* A job over all workers that hands each its replica. */
@@ -161,12 +166,15 @@ cm_status cmi_model_heal(cm_model *model);
 /* Lowest replica that has all updates and whose worker is not gone. */
 int cmi_model_healthy(const cm_model *model);
 
+/* compile.c: frees what compile made. */
+void cmi_compile_free(cm_model *model);
+
 /* ---- objective.c: metrics and their names ------------------------------------------------------------------ */
 
 /* Every word of a metrics text is a metric, a loss or a shorthand; errors as the registry's. */
 cm_status cmi_metrics_check(const char *text);
-/* Resolves the metrics for labels of this form and fills model->objective, unless that is done. */
-cm_status cmi_metrics_resolve(cm_model *model, bool class_labels);
+/* Resolves the metrics for the loss's form of labels and fills model->objective, unless that is done. */
+cm_status cmi_metrics_resolve(cm_model *model);
 void cmi_metrics_free(cm_model *model);
 /* "loss" for array 0, then the metrics' names; with "val_" before them for validation.  Owned by the model. */
 const char *cmi_log_name(const cm_model *model, int array, bool validation);
@@ -184,8 +192,8 @@ typedef struct cmi_source {
     bool labels;                /* loss and metrics are wanted */
 } cmi_source;
 
-/* Checks the data against the built model and resolves metrics: shapes, label range.  `call` is for messages. */
-cm_status cmi_feed_check(cm_model *model, const cm_data *data, const char *call, bool labels);
+/* Checks the data against the built model and resolves metrics: shapes, label range.  `what` names the data in messages. */
+cm_status cmi_feed_check(cm_model *model, const cm_data *data, const char *what, bool labels);
 cmi_feed_spec cmi_feed_spec_of(const cm_model *model, const cm_data *data);
 /* Sum of the sample weights of places [begin, end) of the order (rows times class weights); rows when unweighted. */
 double cmi_feed_weight(const cm_model *model, const cmi_source *source, int64_t begin, int64_t end);

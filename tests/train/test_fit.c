@@ -198,6 +198,46 @@ START_TEST(compile_twice)
 END_TEST
 
 /* Even the same optimiser starts anew: like a fresh model with these weights. */
+/* Layers may be added after compile: whether the loss takes logits is decided by the finished model. */
+START_TEST(layers_added_after_compile)
+{
+    double loss[2];
+
+    for (int late = 0; late < 2; late++) {
+        cm_data data = RIG_DATA(20);
+        cm_model *model = NULL;
+        cm_logs logs;
+        const cm_compile_options options = {.optimizer = "sgd", .loss = "sparse_categorical_crossentropy"};
+        ck_assert_cm_ok(cm_sequential_create(NULL, &model));
+        ck_assert_cm_ok(cm_model_add(model, "dense units=4 activation=softmax"));
+        if (late) ck_assert_cm_ok(cm_model_compile(model, &options));
+        ck_assert_cm_ok(cm_model_add(model, "relu"));
+        if (!late) ck_assert_cm_ok(cm_model_compile(model, &options));
+        ck_assert_cm_ok(cm_model_evaluate(model, &data, NULL, &logs));
+        loss[late] = cm_logs_get(&logs, "loss");
+        cm_model_destroy(model);
+    }
+    ck_assert_close(loss[1], loss[0], 0);
+}
+END_TEST
+
+/* A norm of 0 means no clipping, as in Keras. */
+START_TEST(clipping_by_0_is_none)
+{
+    static const char *const texts[] = {"sgd", "sgd clipnorm=0", "sgd global_clipnorm=0", "sgd clipvalue=0"};
+    float want[RIG_WEIGHTS], got[RIG_WEIGHTS];
+
+    for (int i = 0; i < CM_TEST_COUNT(texts); i++) {
+        cm_data data = RIG_DATA(20);
+        rig r = rig_open(&(rig_spec){.devices = RIG_ALL, .optimizer = texts[i]});
+        ck_assert_cm_ok(cm_model_fit(r.model, &data, &(cm_fit_options){.epochs = 2}, NULL));
+        size_t count = rig_weights(r.model, 0, i ? got : want);
+        if (i) ck_assert_floats_bits(got, want, count);
+        rig_close(&r);
+    }
+}
+END_TEST
+
 START_TEST(compile_forgets_the_optimizer)
 {
     static const char *const optimizers[] = {M1_SGD, "adam"};
@@ -334,6 +374,8 @@ Suite *suite_fit(void)
     tcase_add_loop_test(tests, seeds_and_shuffling, 0, 3);
     tcase_add_loop_test(tests, a_second_fit_goes_on, 0, 3);
     tcase_add_loop_test(tests, compile_twice, 0, 3);
+    tcase_add_test(tests, layers_added_after_compile);
+    tcase_add_test(tests, clipping_by_0_is_none);
     tcase_add_loop_test(tests, compile_forgets_the_optimizer, 0, 6);
     tcase_add_loop_test(tests, class_weights_are_sample_weights, 0, 3);
     tcase_add_loop_test(tests, train_on_batch_is_a_step_of_fit, 0, 3);

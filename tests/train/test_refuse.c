@@ -131,7 +131,12 @@ START_TEST(compiles_that_are_refused)
     ck_assert_cm_status(cm_model_compile(model, &compiles[_i].options), compiles[_i].status);
     assert_message(compiles[_i].message, compiles[_i].message);
     assert_message("cm_model_compile", "compile");
-    /* Not half compiled. */
+    /* Not half compiled: the earlier optimiser, loss and metrics are still there. */
+    ck_assert_cm_ok(cm_model_fit(model, &data, NULL, NULL));
+    cm_model_destroy(model);
+    model = empty();
+    ck_assert_cm_ok(cm_model_add(model, M1_LAYERS));
+    ck_assert_cm_status(cm_model_compile(model, &compiles[_i].options), compiles[_i].status);
     ck_assert_cm_status(cm_model_fit(model, &data, NULL, NULL), CM_E_STATE);
     ck_assert_message_has("not compiled");
     cm_model_destroy(model);
