@@ -1,5 +1,5 @@
-/* cm_prelude.h - put before every kernel file: the vector type, loads and stores with a tail, fixed-order sums,
- * Philox.
+/* cm_prelude.h - put before every kernel file: the vector type, loads and stores with a tail,
+ * fixed-order sums, Philox.
  *
  * CM_V    floats in an explicit vector (1, 4, 8, 16); `real` is that vector, or float for 1
  * CM_CPU  1: a work-item runs over a strip of elements or rows, groups have one item;
@@ -44,7 +44,8 @@ static inline real cm_load_or(__global const float *p, uint i, uint end, float f
 #if CM_V > 1
     if (i + CM_V > end) {
         float t[CM_V];
-        for (uint k = 0; k < CM_V; k++) t[k] = i + k < end ? p[i + k] : fill;
+        for (uint k = 0; k < CM_V; k++)
+            t[k] = i + k < end ? p[i + k] : fill;
         return CM_VLOAD(t);
     }
 #endif
@@ -63,7 +64,8 @@ static inline void cm_store(real v, __global float *p, uint i, uint end)
     if (i + CM_V > end) {
         float t[CM_V];
         CM_VSTORE(v, t);
-        for (uint k = 0; i + k < end; k++) p[i + k] = t[k];
+        for (uint k = 0; i + k < end; k++)
+            p[i + k] = t[k];
         return;
     }
 #endif
@@ -72,20 +74,52 @@ static inline void cm_store(real v, __global float *p, uint i, uint end)
 
 /* Lanes added, or compared, pairwise in a fixed order. */
 #if CM_V == 1
-static inline float cm_sum(real v) { return v; }
-static inline float cm_max(real v) { return v; }
+static inline float cm_sum(real v)
+{
+    return v;
+}
+static inline float cm_max(real v)
+{
+    return v;
+}
 #else
-static inline float cm_sum4(float4 v) { return (v.x + v.z) + (v.y + v.w); }
-static inline float cm_max4(float4 v) { return fmax(fmax(v.x, v.z), fmax(v.y, v.w)); }
+static inline float cm_sum4(float4 v)
+{
+    return (v.x + v.z) + (v.y + v.w);
+}
+static inline float cm_max4(float4 v)
+{
+    return fmax(fmax(v.x, v.z), fmax(v.y, v.w));
+}
 #if CM_V == 4
-static inline float cm_sum(real v) { return cm_sum4(v); }
-static inline float cm_max(real v) { return cm_max4(v); }
+static inline float cm_sum(real v)
+{
+    return cm_sum4(v);
+}
+static inline float cm_max(real v)
+{
+    return cm_max4(v);
+}
 #elif CM_V == 8
-static inline float cm_sum(real v) { return cm_sum4(v.lo + v.hi); }
-static inline float cm_max(real v) { return cm_max4(fmax(v.lo, v.hi)); }
+static inline float cm_sum(real v)
+{
+    return cm_sum4(v.lo + v.hi);
+}
+static inline float cm_max(real v)
+{
+    return cm_max4(fmax(v.lo, v.hi));
+}
 #else
-static inline float cm_sum(real v) { float8 h = v.lo + v.hi; return cm_sum4(h.lo + h.hi); }
-static inline float cm_max(real v) { float8 h = fmax(v.lo, v.hi); return cm_max4(fmax(h.lo, h.hi)); }
+static inline float cm_sum(real v)
+{
+    float8 h = v.lo + v.hi;
+    return cm_sum4(h.lo + h.hi);
+}
+static inline float cm_max(real v)
+{
+    float8 h = fmax(v.lo, v.hi);
+    return cm_max4(fmax(h.lo, h.hi));
+}
 #endif
 #endif
 
@@ -93,19 +127,21 @@ static inline float cm_max(real v) { float8 h = fmax(v.lo, v.hi); return cm_max4
 static inline float cm_row_max(__global const float *x, uint columns)
 {
     real top = (real)(-INFINITY);
-    for (uint c = 0; c < columns; c += CM_V) top = fmax(top, cm_load_or(x, c, columns, -INFINITY));
+    for (uint c = 0; c < columns; c += CM_V)
+        top = fmax(top, cm_load_or(x, c, columns, -INFINITY));
     return cm_max(top);
 }
 
 static inline float cm_row_sum_exp(__global const float *x, uint columns, float top)
 {
     real sum = (real)(0.0f);
-    for (uint c = 0; c < columns; c += CM_V) sum += exp(cm_load_or(x, c, columns, -INFINITY) - top);
+    for (uint c = 0; c < columns; c += CM_V)
+        sum += exp(cm_load_or(x, c, columns, -INFINITY) - top);
     return cm_sum(sum);
 }
 
-/* Adds x to the unevaluated sum s = (high, low): Knuth's two-sum, exact whatever the sizes.  The pair carries
- * about 48 bits, so counts are exact far beyond any epoch. */
+/* Adds x to the unevaluated sum s = (high, low): Knuth's two-sum, exact whatever the sizes.  The
+ * pair carries about 48 bits, so counts are exact far beyond any epoch. */
 static inline float2 cm_add2(float2 s, float x)
 {
     volatile float t = s.x + x;

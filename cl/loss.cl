@@ -1,10 +1,10 @@
 /* loss.cl - per-item losses and their gradients.
  *
- * An ITEM is one vector of `classes` numbers along the last axis of the output: a row of the batch, or, for an
- * output (n,T,C), one of T places of a row.  Each kernel writes the item's weighted loss to value[] and, where
- * `want_gradient` is set, scale * weight * d(loss)/d(pred) to dpred; `scale` is 1/D with the global divisor D, so
- * that gradients of all replicas only need to be added.  A work-item takes a strip of items and writes only
- * them.
+ * An ITEM is one vector of `classes` numbers along the last axis of the output: a row of the batch,
+ * or, for an output (n,T,C), one of T places of a row.  Each kernel writes the item's weighted loss
+ * to value[] and, where `want_gradient` is set, scale * weight * d(loss)/d(pred) to dpred; `scale`
+ * is 1/D with the global divisor D, so that gradients of all replicas only need to be added.  A
+ * work-item takes a strip of items and writes only them.
  *
  * CM_LOSS_VALUE(y,p), CM_LOSS_GRADIENT(y,p)  formula of an elementwise loss, whose item value is the mean; h0, h1
  *                                            are its parameters
@@ -27,16 +27,19 @@
 #define CM_EPSILON 1e-7f
 
 /* value = mean over the item of L(y,p).  2 reads, 1 write. */
-__kernel void elementwise(uint items, uint classes, uint strip, float h0, float h1, float scale, uint has_weight,
-                          uint want_gradient, __global const float *label, uint label_at,
-                          __global const float *pred, uint pred_at, __global const float *weight, uint weight_at,
-                          __global float *value, uint value_at, __global float *dpred, uint dpred_at)
+__kernel void elementwise(uint items, uint classes, uint strip, float h0, float h1, float scale,
+                          uint has_weight, uint want_gradient, __global const float *label,
+                          uint label_at, __global const float *pred, uint pred_at,
+                          __global const float *weight, uint weight_at, __global float *value,
+                          uint value_at, __global float *dpred, uint dpred_at)
 {
     uint first = get_global_id(0) * strip, end = min(items, first + strip);
     for (uint i = first; i < end; i++) {
-        __global const float *y = label + label_at + (size_t)i * classes, *p = pred + pred_at + (size_t)i * classes;
+        __global const float *y = label + label_at + (size_t)i * classes,
+                             *p = pred + pred_at + (size_t)i * classes;
         __global float *d = dpred + dpred_at + (size_t)i * classes;
-        float w = has_weight ? weight[weight_at + i] : 1.0f, sum = 0.0f, factor = scale * w / (float)classes;
+        float w = has_weight ? weight[weight_at + i] : 1.0f, sum = 0.0f,
+              factor = scale * w / (float)classes;
         for (uint c = 0; c < classes; c++) {
             float yc = y[c], pc = p[c];
             sum += CM_LOSS_VALUE(yc, pc);
@@ -56,8 +59,9 @@ static inline float target_at(__global const float *y, uint c, uint classes, flo
 
 #if CM_LOGITS
 /* Logits z, targets t: value = lse(z) sum(t) - sum(t z), gradient = softmax(z) sum(t) - t. */
-static inline float item_loss(__global const float *z, __global const float *y, int label, uint classes,
-                              float smoothing, float factor, int want_gradient, __global float *d)
+static inline float item_loss(__global const float *z, __global const float *y, int label,
+                              uint classes, float smoothing, float factor, int want_gradient,
+                              __global float *d)
 {
     float top = cm_row_max(z, classes), sum = cm_row_sum_exp(z, classes, top);
 #if CM_SPARSE
@@ -92,14 +96,16 @@ static inline float slope(float p)
     return p >= CM_EPSILON && p <= 1.0f - CM_EPSILON ? 1.0f : 0.0f;
 }
 
-/* Probabilities p.  Sparse: Keras clips p and treats log p as logits: -log p_y + log sum(p).  Dense: p is divided
- * by its sum, clipped, and the value is -sum(t log p). */
-static inline float item_loss(__global const float *p, __global const float *y, int label, uint classes,
-                              float smoothing, float factor, int want_gradient, __global float *d)
+/* Probabilities p.  Sparse: Keras clips p and treats log p as logits: -log p_y + log sum(p).
+ * Dense: p is divided by its sum, clipped, and the value is -sum(t log p). */
+static inline float item_loss(__global const float *p, __global const float *y, int label,
+                              uint classes, float smoothing, float factor, int want_gradient,
+                              __global float *d)
 {
     float sum = 0.0f, value = 0.0f;
 #if CM_SPARSE
-    for (uint c = 0; c < classes; c++) sum += clipped(p[c]);
+    for (uint c = 0; c < classes; c++)
+        sum += clipped(p[c]);
     for (uint c = 0; want_gradient && c < classes; c++) {
         float g = 1.0f / sum - (c == (uint)label ? 1.0f / clipped(p[c]) : 0.0f);
         d[c] = factor * slope(p[c]) * g;
@@ -107,7 +113,8 @@ static inline float item_loss(__global const float *p, __global const float *y, 
     value = log(sum) - log(clipped(p[label]));
 #else
     float along = 0.0f;
-    for (uint c = 0; c < classes; c++) sum += p[c];
+    for (uint c = 0; c < classes; c++)
+        sum += p[c];
     for (uint c = 0; c < classes; c++) {
         float q = p[c] / sum, t = target_at(y, c, classes, smoothing);
         value -= t * log(clipped(q));
@@ -122,11 +129,13 @@ static inline float item_loss(__global const float *p, __global const float *y, 
 }
 #endif
 
-/* Cross-entropy over classes.  `label` holds class numbers (CM_SPARSE) or target vectors.  3 reads of pred, 1 write. */
-__kernel void categorical(uint items, uint classes, uint strip, float smoothing, float scale, uint has_weight,
-                          uint want_gradient, __global const void *label, uint label_at,
-                          __global const float *pred, uint pred_at, __global const float *weight, uint weight_at,
-                          __global float *value, uint value_at, __global float *dpred, uint dpred_at)
+/* Cross-entropy over classes.  `label` holds class numbers (CM_SPARSE) or target vectors.  3 reads
+ * of pred, 1 write. */
+__kernel void categorical(uint items, uint classes, uint strip, float smoothing, float scale,
+                          uint has_weight, uint want_gradient, __global const void *label,
+                          uint label_at, __global const float *pred, uint pred_at,
+                          __global const float *weight, uint weight_at, __global float *value,
+                          uint value_at, __global float *dpred, uint dpred_at)
 {
     uint first = get_global_id(0) * strip, end = min(items, first + strip);
     for (uint i = first; i < end; i++) {
@@ -134,17 +143,20 @@ __kernel void categorical(uint items, uint classes, uint strip, float smoothing,
 #if CM_SPARSE
         __global const float *y = 0;
         int class = ((__global const int *)label)[label_at + i];
-        if ((uint)class >= classes) {
-            /* Labels are checked on the host; one that slips through must not write behind the item. */
+        if ((uint) class >= classes) {
+            /* Labels are checked on the host; one that slips through must not write behind the
+             * item. */
             value[value_at + i] = NAN;
-            for (uint c = 0; want_gradient && c < classes; c++) dpred[dpred_at + (size_t)i * classes + c] = NAN;
+            for (uint c = 0; want_gradient && c < classes; c++)
+                dpred[dpred_at + (size_t)i * classes + c] = NAN;
             continue;
         }
 #else
         __global const float *y = (__global const float *)label + label_at + (size_t)i * classes;
         int class = 0;
 #endif
-        value[value_at + i] = w * item_loss(pred + pred_at + (size_t)i * classes, y, class, classes, smoothing,
-                                            scale * w, want_gradient, dpred + dpred_at + (size_t)i * classes);
+        value[value_at + i] =
+            w * item_loss(pred + pred_at + (size_t)i * classes, y, class, classes, smoothing,
+                          scale * w, want_gradient, dpred + dpred_at + (size_t)i * classes);
     }
 }

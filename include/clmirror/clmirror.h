@@ -31,12 +31,13 @@
  *         return cm_last_status() != CM_OK;
  *     }
  *
- * Headers: status.h errors; device.h which devices there are; strategy.h strategy and scope; dataset.h arrays and files;
- * model.h build, train, use; layers.h what can be named in texts; log.h, knobs.h, version.h.
+ * Headers: status.h errors; device.h which devices there are; strategy.h strategy and scope;
+ * dataset.h arrays and files; model.h build, train, use; layers.h what can be named in texts;
+ * log.h, knobs.h, version.h.
  *
- * Rules.  Errors: what can fail returns cm_status, 0 is good, the message is in cm_last_message().  Ownership: who creates
- * destroys; arguments are borrowed for the call; destroy accepts NULL.  Threads: one call at a time per strategy.  Names:
- * cm_noun_verb; texts use Keras' names. */
+ * Rules.  Errors: what can fail returns cm_status, 0 is good, the message is in cm_last_message().
+ * Ownership: who creates destroys; arguments are borrowed for the call; destroy accepts NULL.
+ * Threads: one call at a time per strategy.  Names: cm_noun_verb; texts use Keras' names. */
 #ifndef CLMIRROR_CLMIRROR_H
 #define CLMIRROR_CLMIRROR_H
 

@@ -1,8 +1,8 @@
 /* dataset.h - arrays in host memory, and data sets read from files.
  *
- * A cm_tensor describes an array that belongs to the caller: row-major, the first axis counts the rows.  A
- * cm_data puts together what fit, evaluate and predict need.  Nothing is copied; the arrays must stay unchanged until the
- * call that got them returns. */
+ * A cm_tensor describes an array that belongs to the caller: row-major, the first axis counts the
+ * rows.  A cm_data puts together what fit, evaluate and predict need.  Nothing is copied; the
+ * arrays must stay unchanged until the call that got them returns. */
 #ifndef CLMIRROR_DATASET_H
 #define CLMIRROR_DATASET_H
 
@@ -40,13 +40,15 @@ typedef struct cm_tensor {
     cm_tensor_make((type), (pointer), (const int64_t[]){__VA_ARGS__},                              \
                    (int)(sizeof((const int64_t[]){__VA_ARGS__}) / sizeof(int64_t)))
 
-static inline cm_tensor cm_tensor_make(cm_dtype dtype, const void *data, const int64_t *shape, int rank)
+static inline cm_tensor cm_tensor_make(cm_dtype dtype, const void *data, const int64_t *shape,
+                                       int rank)
 {
     cm_tensor tensor; /* field by field: no initializer is free of warnings in both C and C++ */
     tensor.data = data;
     tensor.dtype = dtype;
     tensor.rank = rank;
-    for (int i = 0; i < CM_MAX_RANK; i++) tensor.shape[i] = i < rank ? shape[i] : 0;
+    for (int i = 0; i < CM_MAX_RANK; i++)
+        tensor.shape[i] = i < rank ? shape[i] : 0;
     tensor.scale = 0;
     return tensor;
 }
@@ -82,11 +84,11 @@ CM_API void cm_dataset_destroy(cm_dataset *dataset); /* accepts NULL */
 
 /* The arrays, owned by the data set; y has CM_DTYPE_NONE when there are no labels. */
 CM_API cm_data cm_dataset_data(const cm_dataset *dataset);
-/* A part: rows begin ... end-1 of every array, borrowed from `data`.  For own splits into training and
- * validation; begin and end are cut to the rows that exist. */
+/* A part: rows begin ... end-1 of every array, borrowed from `data`.  For own splits into training
+ * and validation; begin and end are cut to the rows that exist. */
 CM_API cm_data cm_data_slice(const cm_data *data, int64_t begin, int64_t end);
-/* Source text of the set that belongs to `source` for validation ("fashion-mnist" -> its test set), in `text`
- * (zero-terminated, cut at `bytes`); an empty text when there is none. */
+/* Source text of the set that belongs to `source` for validation ("fashion-mnist" -> its test set),
+ * in `text` (zero-terminated, cut at `bytes`); an empty text when there is none. */
 CM_API void cm_dataset_validation_source(const char *source, char *text, size_t bytes);
 
 #ifdef __cplusplus

@@ -1,7 +1,8 @@
 /* export.h - visibility of the public functions.
  *
- * The library is compiled with hidden visibility; only what carries CM_API can be linked from outside.
- * CM_CHECK marks functions whose status must not be dropped, CM_PRINTF lets the compiler check formats. */
+ * The library is compiled with hidden visibility; only what carries CM_API can be linked from
+ * outside. CM_CHECK marks functions whose status must not be dropped, CM_PRINTF lets the compiler
+ * check formats. */
 #ifndef CLMIRROR_EXPORT_H
 #define CLMIRROR_EXPORT_H
 

@@ -1,9 +1,11 @@
-/* layers.h - the stock layers, losses, metrics, optimisers, activations and initialisers, and their keys.
+/* layers.h - the stock layers, losses, metrics, optimisers, activations and initialisers, and their
+ * keys.
  *
- * Grammar: `name key=value key=value ...`; keys are Keras' argument names; lists have commas and no blanks; a spec inside
- * a spec is written in brackets: kernel_initializer=random_normal(stddev=0.1).  A model text separates layers by `;` or
- * new lines, `#` starts a comment.  `clmirror-info --layers` prints this list with defaults and ranges from the
- * library itself.
+ * Grammar: `name key=value key=value ...`; keys are Keras' argument names; lists have commas and no
+ * blanks; a spec inside a spec is written in brackets:
+ * kernel_initializer=random_normal(stddev=0.1).  A model text separates layers by `;` or new lines,
+ * `#` starts a comment.  `clmirror-info --layers` prints this list with defaults and ranges from
+ * the library itself.
  *
  * Layers (shapes without the batch axis)
  *   input shape=                        states the shape of one sample
@@ -41,10 +43,12 @@
 extern "C" {
 #endif
 
-/* Families of named things, for listings: "layer", "activation", "loss", "metric", "optimizer", "initializer". */
+/* Families of named things, for listings: "layer", "activation", "loss", "metric", "optimizer",
+ * "initializer". */
 CM_API int cm_kind_count(void);
 CM_API const char *cm_kind_name(int kind);
-/* Number of names of a kind, and the i-th: its name and one line about it; static texts, NULL out of range. */
+/* Number of names of a kind, and the i-th: its name and one line about it; static texts, NULL out
+ * of range. */
 CM_API int cm_name_count(int kind);
 CM_API const char *cm_name(int kind, int index);
 CM_API const char *cm_name_doc(int kind, int index);

@@ -1,4 +1,5 @@
-/* strategy.h - the mirrored strategy: which devices train in step, and the scope in which models are made. */
+/* strategy.h - the mirrored strategy: which devices train in step, and the scope in which models
+ * are made. */
 #ifndef CLMIRROR_STRATEGY_H
 #define CLMIRROR_STRATEGY_H
 
@@ -21,20 +22,22 @@ typedef struct cm_strategy cm_strategy;
  *            bucket_bytes=N               limit of a gradient bucket (CLMIRROR_BUCKET_BYTES)
  *            timeout_ms=N                 how long a rank or device may stay silent (CLMIRROR_TIMEOUT_MS)
  *
- * The strategy owns devices and threads; models made in its scope stop working when it is destroyed.
+ * The strategy owns devices and threads; models made in its scope stop working when it is
+ * destroyed.
  *
  * CM_E_NO_DEVICE  nothing matches; the message lists what there is
  * CM_E_INVALID    a malformed selection or option
  * CM_E_OPENCL, CM_E_MEMORY, CM_E_STATE (in a child process of a fork) */
-CM_API CM_CHECK cm_status cm_mirrored_strategy_create(const char *devices, const char *options, cm_strategy **strategy);
+CM_API CM_CHECK cm_status cm_mirrored_strategy_create(const char *devices, const char *options,
+                                                      cm_strategy **strategy);
 
-/* Waits for the devices, frees everything, closes a scope that this thread left open.  Accepts NULL; does not
- * touch the last error.  Not while a call on one of its models is running, nor while its scope is open on another
- * thread. */
+/* Waits for the devices, frees everything, closes a scope that this thread left open.  Accepts
+ * NULL; does not touch the last error.  Not while a call on one of its models is running, nor while
+ * its scope is open on another thread. */
 CM_API void cm_strategy_destroy(cm_strategy *strategy);
 
-/* Models that this thread creates between begin and end belong to the strategy.
- * CM_E_SCOPE  a scope is open on this thread, or this one is open on another thread; end: it is not open here */
+/* Models that this thread creates between begin and end belong to the strategy. CM_E_SCOPE  a scope
+ * is open on this thread, or this one is open on another thread; end: it is not open here */
 CM_API cm_status cm_strategy_scope_begin(cm_strategy *strategy);
 CM_API cm_status cm_strategy_scope_end(cm_strategy *strategy);
 
@@ -42,7 +45,8 @@ CM_API cm_status cm_strategy_scope_end(cm_strategy *strategy);
 CM_API int cm_strategy_replicas(const cm_strategy *strategy);
 CM_API const char *cm_strategy_device_name(const cm_strategy *strategy, int replica);
 CM_API const cm_device_info *cm_strategy_device_info(const cm_strategy *strategy, int replica);
-/* Name of the collective that replicated updates use ("direct"); a sharded update has an exchange of its own. */
+/* Name of the collective that replicated updates use ("direct"); a sharded update has an exchange
+ * of its own. */
 CM_API const char *cm_strategy_collective(const cm_strategy *strategy);
 
 #ifdef __cplusplus

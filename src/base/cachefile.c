@@ -5,7 +5,8 @@
  * the key, so two keys may meet in one file; the key inside tells.  FNV-1a notices every change of
  * a single byte, since each of its steps can be reversed.
  *
- * Called by whoever builds a program or asks for a tuned choice; nothing is shared but the folder. */
+ * Called by whoever builds a program or asks for a tuned choice; nothing is shared but the folder.
+ */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -61,7 +62,8 @@ static cm_status path_of(const char *name, char path[CMI_CACHE_PATH_BYTES], size
     return CM_OK;
 }
 
-/* Makes the folder, and its parent, when they are missing.  A failure shows when the file is made. */
+/* Makes the folder, and its parent, when they are missing.  A failure shows when the file is made.
+ */
 static void make_folder(char path[CMI_CACHE_PATH_BYTES], size_t folder)
 {
     path[folder] = '\0';

@@ -1,9 +1,10 @@
 /* config.h - "name key=value ..." read into a struct through a table of fields, and printed back.
  *
- * Grammar.  A SPEC is `name key=value ...`; inside another value it is written `name(key=value,...)`.  A comma
- * followed by `key=` starts a key, any other comma continues a list.  A MODEL is specs separated by `;` or
- * new lines, `#` starts a comment.  Numbers are read and printed in the C locale whatever the program's is.
- * Every descriptor (layer, loss, ...) has such a table, so one parser and one --help serve them all. */
+ * Grammar.  A SPEC is `name key=value ...`; inside another value it is written
+ * `name(key=value,...)`.  A comma followed by `key=` starts a key, any other comma continues a
+ * list.  A MODEL is specs separated by `;` or new lines, `#` starts a comment.  Numbers are read
+ * and printed in the C locale whatever the program's is. Every descriptor (layer, loss, ...) has
+ * such a table, so one parser and one --help serve them all. */
 #ifndef CMI_BASE_CONFIG_H
 #define CMI_BASE_CONFIG_H
 
@@ -21,7 +22,7 @@ typedef enum cmi_field_type {
     CMI_FIELD_TEXT,   /* char *, owned; NULL for None */
     CMI_FIELD_INTS,   /* cmi_ints */
     CMI_FIELD_FLOATS, /* cmi_floats */
-    CMI_FIELD_SPEC    /* char *, owned; a nested spec in its outer form "name key=value ...", NULL for None */
+    CMI_FIELD_SPEC /* char *, owned; a nested spec in its outer form "name key=value ...", NULL for None */
 } cmi_field_type;
 
 #define CMI_MAX_LIST 16
@@ -36,9 +37,9 @@ typedef struct cmi_floats {
     double value[CMI_MAX_LIST];
 } cmi_floats;
 
-/* "None" is NAN for FLOAT, CMI_INT_NONE for INT, count 0 for lists, NULL for TEXT and SPEC.  It is accepted for
- * every TEXT and SPEC, and for the others where the fallback is None; never for BOOL and ENUM (an ENUM may list
- * it among its choices). */
+/* "None" is NAN for FLOAT, CMI_INT_NONE for INT, count 0 for lists, NULL for TEXT and SPEC.  It is
+ * accepted for every TEXT and SPEC, and for the others where the fallback is None; never for BOOL
+ * and ENUM (an ENUM may list it among its choices). */
 #define CMI_INT_NONE INT64_MIN
 
 typedef struct cmi_field {
@@ -51,7 +52,8 @@ typedef struct cmi_field {
     const char *const *choices; /* ENUM: NULL-terminated names */
 } cmi_field;
 
-/* What every descriptor begins with; a field table ends with a NULL key (NULL table: no options). */
+/* What every descriptor begins with; a field table ends with a NULL key (NULL table: no options).
+ */
 typedef struct cmi_entry {
     const char *name;
     const char *doc; /* one line */
@@ -59,25 +61,27 @@ typedef struct cmi_entry {
     const cmi_field *fields;
 } cmi_entry;
 
-/* Reads "name key=value ..." whose name was already resolved to `entry`; allocates *config (config_size bytes,
- * NULL if 0) with every field set.  CM_E_INVALID names the spec, the key, the value, and what is valid. */
+/* Reads "name key=value ..." whose name was already resolved to `entry`; allocates *config
+ * (config_size bytes, NULL if 0) with every field set.  CM_E_INVALID names the spec, the key, the
+ * value, and what is valid. */
 cm_status cmi_config_parse(const cmi_entry *entry, const char *spec, void **config);
 /* Frees texts inside and the struct; accepts NULL. */
 void cmi_config_free(const cmi_entry *entry, void *config);
-/* Prints the spec back: name and every field that differs from its default, in table order; always ends in
- * a zero; returns the length that was needed, as snprintf. */
+/* Prints the spec back: name and every field that differs from its default, in table order; always
+ * ends in a zero; returns the length that was needed, as snprintf. */
 size_t cmi_config_print(const cmi_entry *entry, const void *config, char *text, size_t bytes);
 
-/* Cuts the first word of a spec into `name`; accepts `name(...)`.  CM_E_INVALID for an empty spec or a name
- * that is not [A-Za-z_][A-Za-z0-9_]* or too long. */
+/* Cuts the first word of a spec into `name`; accepts `name(...)`.  CM_E_INVALID for an empty spec
+ * or a name that is not [A-Za-z_][A-Za-z0-9_]* or too long. */
 cm_status cmi_spec_name(const char *spec, char *name, size_t bytes);
-/* Takes the next spec of a model text (or of a comma list of specs when `separators` is ","): copies it,
- * trimmed, comments removed, into *spec (caller frees) and advances *cursor; *spec is NULL at the end. */
+/* Takes the next spec of a model text (or of a comma list of specs when `separators` is ","):
+ * copies it, trimmed, comments removed, into *spec (caller frees) and advances *cursor; *spec is
+ * NULL at the end. */
 cm_status cmi_spec_next(const char **cursor, const char *separators, char **spec);
 
-/* Walks the pairs of a spec.  Open steps over the name and, if there are, into its brackets; next copies one
- * pair, with the blanks around its commas dropped, into one block: *key (caller frees) and *value inside it.
- * *key is NULL at the end. */
+/* Walks the pairs of a spec.  Open steps over the name and, if there are, into its brackets; next
+ * copies one pair, with the blanks around its commas dropped, into one block: *key (caller frees)
+ * and *value inside it. *key is NULL at the end. */
 typedef struct cmi_pairs {
     const char *at, *end;
 } cmi_pairs;
@@ -88,8 +92,8 @@ cm_status cmi_pairs_next(cmi_pairs *pairs, char **key, char **value);
 int cmi_format(char *text, size_t bytes, const char *fmt, ...) CM_PRINTF(3, 4);
 int cmi_vformat(char *text, size_t bytes, const char *fmt, va_list arguments) CM_PRINTF(3, 0);
 
-/* strtod and strtoll in the C locale; the whole text must be a number that is finite and fits.  Integers may
- * end in K, M or G (powers of 1024).  On false *value is unchanged. */
+/* strtod and strtoll in the C locale; the whole text must be a number that is finite and fits.
+ * Integers may end in K, M or G (powers of 1024).  On false *value is unchanged. */
 bool cmi_parse_double(const char *text, double *value);
 bool cmi_parse_int(const char *text, int64_t *value);
 /* Shortest decimal that reads back as the same double. */

@@ -1,7 +1,7 @@
 /* knobs_public.c - the table of knob.h as programs see it (clmirror/knobs.h).
  *
- * The public struct is one of its own, so that the internal table may change without breaking programs.  Any
- * thread. */
+ * The public struct is one of its own, so that the internal table may change without breaking
+ * programs.  Any thread. */
 #include <clmirror/knobs.h>
 #include "base/knob.h"
 

@@ -1,4 +1,5 @@
-/* log.h - one line, one sink; see log.c.  Categories: "device", "kernel", "comm", "train", "data", "knob". */
+/* log.h - one line, one sink; see log.c.  Categories: "device", "kernel", "comm", "train", "data",
+ * "knob". */
 #ifndef CMI_BASE_LOG_H
 #define CMI_BASE_LOG_H
 

@@ -1,6 +1,7 @@
-/* rng.h - counter-based random numbers: Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as
- * 1, 2, 3", 2011).  The same four words come out for the same counter and key on the host and, through
- * cl/cm_prelude.h, on every device; that is why a mask does not depend on the number of replicas. */
+/* rng.h - counter-based random numbers: Philox4x32-10 (Salmon et al., "Parallel random numbers: as
+ * easy as 1, 2, 3", 2011).  The same four words come out for the same counter and key on the host
+ * and, through cl/cm_prelude.h, on every device; that is why a mask does not depend on the number
+ * of replicas. */
 #ifndef CMI_BASE_RNG_H
 #define CMI_BASE_RNG_H
 
@@ -8,7 +9,8 @@
 
 void cmi_philox(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4]);
 
-/* A stream of numbers for one purpose: (seed, purpose, index) name it; draws do not overlap between names. */
+/* A stream of numbers for one purpose: (seed, purpose, index) name it; draws do not overlap between
+ * names. */
 typedef struct cmi_rng {
     uint32_t key[2], counter[4], block[4];
     int used;

@@ -1,7 +1,8 @@
-/* thread.h - thread, mutex and condition over pthreads.  Barriers live in comm/, where abort and blame are.
+/* thread.h - thread, mutex and condition over pthreads.  Barriers live in comm/, where abort and
+ * blame are.
  *
- * Library threads block all signals but those of their own faults.  Times are relative milliseconds; 0 means
- * "do not wait", a negative value "for ever". */
+ * Library threads block all signals but those of their own faults.  Times are relative
+ * milliseconds; 0 means "do not wait", a negative value "for ever". */
 #ifndef CMI_BASE_THREAD_H
 #define CMI_BASE_THREAD_H
 
@@ -30,7 +31,8 @@ void cmi_cond_signal(cmi_cond *cond);
 void cmi_cond_broadcast(cmi_cond *cond);
 
 /* `name` (copied, cut at 15 bytes) is shown in the log lines of the thread. */
-cm_status cmi_thread_start(cmi_thread *thread, const char *name, void (*run)(void *), void *argument);
+cm_status cmi_thread_start(cmi_thread *thread, const char *name, void (*run)(void *),
+                           void *argument);
 void cmi_thread_join(cmi_thread thread);
 /* Name of the calling thread; empty for threads that are not ours. */
 const char *cmi_thread_name(void);

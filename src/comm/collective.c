@@ -29,7 +29,8 @@ cm_status cmi_collective_choose(const char *spec, const cmi_collective **collect
     const cmi_entry *entry = NULL;
     *collective = NULL;
     *config = NULL;
-    /* All ranks are threads of one process so far, and the direct exchange has the fewest meetings. */
+    /* All ranks are threads of one process so far, and the direct exchange has the fewest meetings.
+     */
     if (!spec || !*spec || !strcmp(spec, "auto")) spec = "direct";
     CM_TRY(cmi_registry_parse(&cmi_collective_registry, spec, &entry, config));
     *collective = (const cmi_collective *)(const void *)entry;
@@ -130,10 +131,12 @@ void cmi_comm_sum(const void *const *spans, int ranks, size_t begin, size_t end,
     for (size_t at = begin; at < end; at += BLOCK) {
         size_t n = end - at < BLOCK ? end - at : BLOCK;
         const float *first = (const float *)spans[0] + at, *second = (const float *)spans[1] + at;
-        for (size_t i = 0; i < n; i++) sum[i] = first[i] + second[i];
+        for (size_t i = 0; i < n; i++)
+            sum[i] = first[i] + second[i];
         for (int r = 2; r < ranks; r++) {
             const float *more = (const float *)spans[r] + at;
-            for (size_t i = 0; i < n; i++) sum[i] += more[i];
+            for (size_t i = 0; i < n; i++)
+                sum[i] += more[i];
         }
         memcpy(out + at, sum, n * sizeof *sum);
     }
@@ -155,9 +158,11 @@ cm_status cmi_comm_hide(cmi_comm *comm, int rank, cm_status status)
     atomic_store(&comm->cells[rank].reading, false);
     if (!status) status = cmi_comm_meet(comm, rank);
     if (!status) return CM_OK;
-    /* There was no meeting that says that nobody reads any more.  Readers only copy and add, so the wait is short. */
+    /* There was no meeting that says that nobody reads any more.  Readers only copy and add, so the
+     * wait is short. */
     for (int q = 0; q < comm->ranks; q++)
-        while (q != rank && atomic_load(&comm->cells[q].reading)) cmi_sleep_ns(PAUSE_NS);
+        while (q != rank && atomic_load(&comm->cells[q].reading))
+            cmi_sleep_ns(PAUSE_NS);
     return status;
 }
 

@@ -30,10 +30,12 @@ typedef struct cmi_link {
 
 typedef struct cmi_collective {
     cmi_entry entry;
-    bool leaves_together; /* all_reduce ends in a meeting of its own: the caller adds no leaving barrier */
+    bool
+        leaves_together; /* all_reduce ends in a meeting of its own: the caller adds no leaving barrier */
     /* Sums in place over all ranks; ranks >= 2, count >= 1; the caller adds the leaving barrier
      * and, after a failure, waits until nobody reads what is still lent. */
-    cm_status (*all_reduce)(cmi_comm *comm, int rank, const void *config, float *span, size_t count);
+    cm_status (*all_reduce)(cmi_comm *comm, int rank, const void *config, float *span,
+                            size_t count);
     /* Bytes that the busiest rank sends, and steps one after another: for tables and benches. */
     void (*traffic)(int ranks, size_t bytes, size_t *wire, int *steps);
 } cmi_collective;
@@ -42,8 +44,8 @@ typedef struct cmi_collective {
 cmi_edge *cmi_comm_edge(cmi_comm *comm, int from, int to, const cmi_link **link);
 /* Waits, spinning first, until *sequence reaches `value`; the abort, deadline and blame rules of
  * comm.h. `rank` is the waiting rank, `other` the one waited for. */
-cm_status cmi_comm_wait_sequence(cmi_comm *comm, int rank, int other, const _Atomic uint64_t *sequence,
-                                 uint64_t value);
+cm_status cmi_comm_wait_sequence(cmi_comm *comm, int rank, int other,
+                                 const _Atomic uint64_t *sequence, uint64_t value);
 /* Wakes `rank` if it sleeps on this sequence; to be called after it was advanced, by a sequentially
  * consistent store (what atomic_store does). */
 void cmi_comm_wake(cmi_comm *comm, int rank, const _Atomic uint64_t *sequence);

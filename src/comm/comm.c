@@ -34,7 +34,6 @@
 #define GATE_ARRIVED(g) (((g) >> 1) & 0xffff)
 #define MAX_RANKS       0xffff
 
-
 /* ---- life ---- */
 
 static cm_status make_cells(cmi_comm *comm)
@@ -254,7 +253,8 @@ cm_status cmi_comm_give_up(cmi_comm *comm, int rank)
     char who[128];
     return cmi_error(CM_E_ABORTED, "%s ended because %s failed: %s",
                      (const char *)atomic_load(&comm->cells[rank].call),
-                     cmi_comm_rank_name(comm, comm->first_rank, who, sizeof who), comm->first.message);
+                     cmi_comm_rank_name(comm, comm->first_rank, who, sizeof who),
+                     comm->first.message);
 }
 
 cm_status cmi_comm_enter(cmi_comm *comm, int rank, const char *call)

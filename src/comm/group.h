@@ -53,9 +53,9 @@ struct cmi_comm {
     void *config;
     char all_reduce[48]; /* "all-reduce (ring)", for messages */
     cmi_rank_cell *cells;
-    cmi_port *ports; /* [from * ranks + to] */
+    cmi_port *ports;   /* [from * ranks + to] */
     const void **lent; /* per rank; written before the barrier of lend, read after it */
-    int cells_ready; /* cells whose lock exists: for a failed create */
+    int cells_ready;   /* cells whose lock exists: for a failed create */
     bool mutex_ready;
 
     /* The error cell.  `mutex` guards the two fields below until ABORTED is set in `gate`; from
@@ -83,8 +83,8 @@ cm_status cmi_comm_give_up(cmi_comm *comm, int rank);
 cm_status cmi_comm_enter(cmi_comm *comm, int rank, const char *call);
 /* The barrier without the entry. */
 cm_status cmi_comm_meet(cmi_comm *comm, int rank);
-/* Lend and take back without the entry; hide takes the status of what was done in between and, when that failed, waits
- * for the readers instead of meeting them. */
+/* Lend and take back without the entry; hide takes the status of what was done in between and, when
+ * that failed, waits for the readers instead of meeting them. */
 cm_status cmi_comm_show(cmi_comm *comm, int rank, const void *mine);
 cm_status cmi_comm_hide(cmi_comm *comm, int rank, cm_status status);
 /* Ends a call: after a failure reports it to the others and waits until nobody reads what this rank

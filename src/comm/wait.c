@@ -61,7 +61,8 @@ static void log_building(cmi_comm *comm, int end, int64_t began, int64_t now)
     /* Of all ranks that wait, one writes the line. */
     if (!atomic_compare_exchange_strong(&comm->building_logged_ns, &last, now)) return;
     cmi_log(CM_LOG_INFO, "comm", "%s is still building, the others wait (%lld s)",
-            cmi_comm_rank_name(comm, end, who, sizeof who), (long long)((now - began) / (1000 * MS_NS)));
+            cmi_comm_rank_name(comm, end, who, sizeof who),
+            (long long)((now - began) / (1000 * MS_NS)));
 }
 
 /* Whether the deadline has passed for the rank at the end of the chain. */
@@ -99,8 +100,8 @@ static cm_status report_timeout(cmi_comm *comm, int rank, const lookout *watch)
             CM_E_TIMEOUT,
             "%s made no progress for %.2f s in phase \"%s\" while %s waited in %s; its device may "
             "hang, or it needs a time limit above %lld ms (CLMIRROR_TIMEOUT_MS)",
-            cmi_comm_rank_name(comm, watch->end, who, sizeof who), seconds, phase ? phase : "unknown",
-            waiter, call, (long long)comm->timeout_ms);
+            cmi_comm_rank_name(comm, watch->end, who, sizeof who), seconds,
+            phase ? phase : "unknown", waiter, call, (long long)comm->timeout_ms);
     else
         cmi_error(
             CM_E_TIMEOUT,
@@ -182,7 +183,8 @@ static cm_status sleep_until(cmi_comm *comm, int rank, const _Atomic uint64_t *s
 }
 
 /* Sleeps, with the marks and the deadline of a sleeper. */
-static cm_status wait_asleep(cmi_comm *comm, int rank, int other, const _Atomic uint64_t *sequence, uint64_t value)
+static cm_status wait_asleep(cmi_comm *comm, int rank, int other, const _Atomic uint64_t *sequence,
+                             uint64_t value)
 {
     cmi_rank_cell *cell = &comm->cells[rank];
     lookout watch = {.end = NOT_LOOKED, .began = cmi_now_ns()};

@@ -24,13 +24,15 @@ typedef struct cmi_file_format {
     cm_status (*read)(cmi_file *file, cmi_file_array *array);
 } cmi_file_format;
 
-/* format.c.  The format whose name is the first `length` bytes of `name`; NULL when there is none. */
+/* format.c.  The format whose name is the first `length` bytes of `name`; NULL when there is none.
+ */
 const cmi_file_format *cmi_format_find(const char *name, size_t length);
 /* Names of all formats, "a, b, c". */
 void cmi_format_names(char *text, size_t bytes);
 /* Refuses what no format can be (empty, a web page, compressed twice), then reads; on failure
  * *array is zero. The second form reads a file that is open already. */
 cm_status cmi_format_read(const cmi_file_format *format, const char *path, cmi_file_array *array);
-cm_status cmi_format_read_file(const cmi_file_format *format, cmi_file *file, cmi_file_array *array);
+cm_status cmi_format_read_file(const cmi_file_format *format, cmi_file *file,
+                               cmi_file_array *array);
 
 #endif

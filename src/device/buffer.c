@@ -1,16 +1,19 @@
-/* buffer.c - device memory: parents, aligned parts, and the ways bytes move between host and device.
+/* buffer.c - device memory: parents, aligned parts, and the ways bytes move between host and
+ * device.
  *
- * On devices that share memory with the host buffers are made host-accessible, so that mapping costs no copy.
- * Everything that hands host memory to the driver is enqueued without blocking and then waited for with a
- * deadline (event.c), never with the driver's own blocking form.
+ * On devices that share memory with the host buffers are made host-accessible, so that mapping
+ * costs no copy. Everything that hands host memory to the driver is enqueued without blocking and
+ * then waited for with a deadline (event.c), never with the driver's own blocking form.
  *
- * Called by the owner of the stream; creating and destroying by any one thread at a time per device. */
+ * Called by the owner of the stream; creating and destroying by any one thread at a time per
+ * device. */
 #include <stdatomic.h>
 #include <stdint.h>
 #include "base/mem.h"
 #include "device/internal.h"
 
-static cm_status new_buffer(cmi_device *device, size_t bytes, cl_mem handle, bool slice, cmi_buffer **out)
+static cm_status new_buffer(cmi_device *device, size_t bytes, cl_mem handle, bool slice,
+                            cmi_buffer **out)
 {
     static _Atomic uint64_t next_id = 1;
     cm_status status = CMI_NEW(1, out);
@@ -35,10 +38,11 @@ cm_status cmi_buffer_create(cmi_device *device, size_t bytes, cmi_buffer **out)
     *out = NULL;
     CM_ASSERT(bytes > 0);
     if (bytes > info->max_alloc_bytes)
-        return cmi_error(CM_E_MEMORY,
-                         "a buffer of %zu bytes is larger than one allocation may be on this device (%llu); "
-                         "try a smaller batch or model, or more devices",
-                         bytes, (unsigned long long)info->max_alloc_bytes);
+        return cmi_error(
+            CM_E_MEMORY,
+            "a buffer of %zu bytes is larger than one allocation may be on this device (%llu); "
+            "try a smaller batch or model, or more devices",
+            bytes, (unsigned long long)info->max_alloc_bytes);
     cl_mem handle = clCreateBuffer(device->context, flags, bytes, NULL, &code);
     if (code != CL_SUCCESS) {
         cm_status status = cmi_cl_error(code, "clCreateBuffer");
@@ -57,7 +61,8 @@ cm_status cmi_buffer_slice(cmi_buffer *parent, size_t offset, size_t bytes, cmi_
     *out = NULL;
     CM_ASSERT(bytes > 0 && offset + bytes <= parent->bytes);
     CM_ASSERT(offset % parent->device->facts.info.align_bytes == 0);
-    cl_mem handle = clCreateSubBuffer(parent->handle, CL_MEM_READ_WRITE, CL_BUFFER_CREATE_TYPE_REGION, &region, &code);
+    cl_mem handle = clCreateSubBuffer(parent->handle, CL_MEM_READ_WRITE,
+                                      CL_BUFFER_CREATE_TYPE_REGION, &region, &code);
     if (code != CL_SUCCESS) return cmi_cl_error(code, "clCreateSubBuffer");
     return new_buffer(parent->device, bytes, handle, true, out);
 }
@@ -86,48 +91,53 @@ static void check_range(const cmi_buffer *buffer, size_t offset, size_t bytes)
     CM_ASSERT(offset <= buffer->bytes && bytes <= buffer->bytes - offset);
 }
 
-cm_status cmi_buffer_write(cmi_stream *stream, cmi_buffer *buffer, size_t offset, size_t bytes, const void *from)
+cm_status cmi_buffer_write(cmi_stream *stream, cmi_buffer *buffer, size_t offset, size_t bytes,
+                           const void *from)
 {
     cl_event event = NULL;
 
     cmi_stream_assert_owner(stream);
     check_range(buffer, offset, bytes);
     if (!bytes) return CM_OK;
-    cl_int code = clEnqueueWriteBuffer(stream->queue, buffer->handle, CL_FALSE, offset, bytes, from, 0, NULL, &event);
+    cl_int code = clEnqueueWriteBuffer(stream->queue, buffer->handle, CL_FALSE, offset, bytes, from,
+                                       0, NULL, &event);
     cmi_stream_beat(stream);
     CL_TRY("clEnqueueWriteBuffer", code);
     cmi_count_object(1);
     return cmi_event_wait(stream, event, "clEnqueueWriteBuffer");
 }
 
-cm_status cmi_buffer_read(cmi_stream *stream, cmi_buffer *buffer, size_t offset, size_t bytes, void *to)
+cm_status cmi_buffer_read(cmi_stream *stream, cmi_buffer *buffer, size_t offset, size_t bytes,
+                          void *to)
 {
     cl_event event = NULL;
 
     cmi_stream_assert_owner(stream);
     check_range(buffer, offset, bytes);
     if (!bytes) return CM_OK;
-    cl_int code = clEnqueueReadBuffer(stream->queue, buffer->handle, CL_FALSE, offset, bytes, to, 0, NULL, &event);
+    cl_int code = clEnqueueReadBuffer(stream->queue, buffer->handle, CL_FALSE, offset, bytes, to, 0,
+                                      NULL, &event);
     cmi_stream_beat(stream);
     CL_TRY("clEnqueueReadBuffer", code);
     cmi_count_object(1);
     return cmi_event_wait(stream, event, "clEnqueueReadBuffer");
 }
 
-cm_status cmi_buffer_fill(cmi_stream *stream, cmi_buffer *buffer, size_t offset, size_t bytes, uint32_t pattern)
+cm_status cmi_buffer_fill(cmi_stream *stream, cmi_buffer *buffer, size_t offset, size_t bytes,
+                          uint32_t pattern)
 {
     cmi_stream_assert_owner(stream);
     check_range(buffer, offset, bytes);
     if (!bytes) return CM_OK;
-    cl_int code = clEnqueueFillBuffer(stream->queue, buffer->handle, &pattern, sizeof pattern, offset, bytes, 0, NULL,
-                                      NULL);
+    cl_int code = clEnqueueFillBuffer(stream->queue, buffer->handle, &pattern, sizeof pattern,
+                                      offset, bytes, 0, NULL, NULL);
     cmi_stream_beat(stream);
     CL_TRY("clEnqueueFillBuffer", code);
     return CM_OK;
 }
 
-cm_status cmi_buffer_map(cmi_stream *stream, cmi_buffer *buffer, size_t offset, size_t bytes, cmi_map_mode mode,
-                         void **host)
+cm_status cmi_buffer_map(cmi_stream *stream, cmi_buffer *buffer, size_t offset, size_t bytes,
+                         cmi_map_mode mode, void **host)
 {
     static const cl_map_flags flags[] = {[CMI_MAP_READ] = CL_MAP_READ,
                                          [CMI_MAP_WRITE] = CL_MAP_WRITE_INVALIDATE_REGION,
@@ -139,15 +149,16 @@ cm_status cmi_buffer_map(cmi_stream *stream, cmi_buffer *buffer, size_t offset, 
     cmi_stream_assert_owner(stream);
     check_range(buffer, offset, bytes);
     CM_ASSERT(bytes > 0);
-    void *pointer = clEnqueueMapBuffer(stream->queue, buffer->handle, CL_FALSE, flags[mode], offset, bytes, 0, NULL,
-                                       &event, &code);
+    void *pointer = clEnqueueMapBuffer(stream->queue, buffer->handle, CL_FALSE, flags[mode], offset,
+                                       bytes, 0, NULL, &event, &code);
     cmi_stream_beat(stream);
     if (code != CL_SUCCESS) return cmi_cl_error(code, "clEnqueueMapBuffer");
     cmi_count_object(1);
     cm_status status = cmi_event_wait(stream, event, "clEnqueueMapBuffer");
     if (!status)
         *host = pointer;
-    else if (!cmi_stream_silent(stream)) /* the buffer may be used again, so it must not stay mapped */
+    else if (!cmi_stream_silent(
+                 stream)) /* the buffer may be used again, so it must not stay mapped */
         (void)clEnqueueUnmapMemObject(stream->queue, buffer->handle, pointer, 0, NULL, NULL);
     return status;
 }

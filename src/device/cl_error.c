@@ -1,9 +1,9 @@
 /* cl_error.c - names of OpenCL's and CLBlast's codes, and what a code means to a caller.
  *
- * CLBlast repeats OpenCL's codes under other names and adds two ranges of its own (-1022 ... -1007 and
- * -2050 ... -2039); one table serves both, so a message always shows a name beside the number.  The advice
- * says what the code mostly is in practice, which is rarely what its name says: -5 is a lack of memory more
- * often than anything else.
+ * CLBlast repeats OpenCL's codes under other names and adds two ranges of its own (-1022 ... -1007
+ * and -2050 ... -2039); one table serves both, so a message always shows a name beside the number.
+ * The advice says what the code mostly is in practice, which is rarely what its name says: -5 is a
+ * lack of memory more often than anything else.
  *
  * Any thread; no state. */
 #include "device/cl.h"

@@ -1,8 +1,9 @@
 /* describe.c - what a device says about itself.
  *
- * Everything the library needs to know is asked here, once, through a table of fields.  A device that does not
- * answer one of them is listed with the reason and not used: half a description would only move the failure to
- * a place where nobody expects it.  What a driver may lack (partition, extensions) counts as absent instead.
+ * Everything the library needs to know is asked here, once, through a table of fields.  A device
+ * that does not answer one of them is listed with the reason and not used: half a description would
+ * only move the failure to a place where nobody expects it.  What a driver may lack (partition,
+ * extensions) counts as absent instead.
  *
  * Called by query.c on its helper threads; a driver may hang in any of these calls. */
 #include <stdio.h>
@@ -81,7 +82,8 @@ typedef struct field {
         param, #param, kind, offsetof(cm_device_info, member)                                      \
     }
 
-/* What every device must answer; one that does not is not usable.  The name comes first, for the messages. */
+/* What every device must answer; one that does not is not usable.  The name comes first, for the
+ * messages. */
 static const field fields[] = {
     FIELD(CL_DEVICE_NAME, TEXT, name),
     FIELD(CL_DEVICE_TYPE, U64, type_bits),
@@ -129,7 +131,8 @@ static cm_device_kind kind_of(uint64_t bits)
     return bits & CL_DEVICE_TYPE_ACCELERATOR ? CM_DEVICE_ACCELERATOR : CM_DEVICE_OTHER;
 }
 
-/* Into how many sub-devices of chosen sizes the device can be cut; what it does not answer counts as "none". */
+/* Into how many sub-devices of chosen sizes the device can be cut; what it does not answer counts
+ * as "none". */
 static uint32_t parts_of(cl_device_id id, uint32_t units)
 {
     cl_device_partition_property offered[16] = {0};

@@ -1,8 +1,8 @@
 /* device.c - opens a device of the list, or a part of it, in a context of its own.
  *
- * One context per device: kernels of one shared context were seen to run one after another on some drivers,
- * and devices of different platforms cannot share one.  A part is a sub-device where the driver can cut the
- * device, else a second context on the whole device (a logical replica).
+ * One context per device: kernels of one shared context were seen to run one after another on some
+ * drivers, and devices of different platforms cannot share one.  A part is a sub-device where the
+ * driver can cut the device, else a second context on the whole device (a logical replica).
  *
  * Called by the thread that creates a strategy. */
 #include <stdatomic.h>
@@ -35,7 +35,8 @@ const cmi_device_facts *cmi_device_get_facts(const cmi_device *device)
     return &device->facts;
 }
 
-void cmi_device_set_build_hook(cmi_device *device, void (*hook)(void *user, bool building), void *user)
+void cmi_device_set_build_hook(cmi_device *device, void (*hook)(void *user, bool building),
+                               void *user)
 {
     device->build_hook = hook;
     device->build_user = user;
@@ -47,7 +48,8 @@ void cmi_device_building(cmi_device *device, bool building)
 }
 
 /* Drivers report asynchronous trouble of a context here, on threads of their own. */
-static void CL_CALLBACK on_context_error(const char *text, const void *data, size_t bytes, void *user)
+static void CL_CALLBACK on_context_error(const char *text, const void *data, size_t bytes,
+                                         void *user)
 {
     (void)data;
     (void)bytes;
@@ -66,14 +68,17 @@ static cm_status cut(cmi_device *device, cl_device_id whole, const cm_device_cho
     cuts[n++] = CL_DEVICE_PARTITION_BY_COUNTS;
     uint32_t units = device->facts.info.compute_units, each = units / (uint32_t)choice->parts;
     for (int i = 0; i < choice->parts; i++)
-        cuts[n++] = (cl_device_partition_property)(each + ((uint32_t)i < units % (uint32_t)choice->parts));
+        cuts[n++] =
+            (cl_device_partition_property)(each + ((uint32_t)i < units % (uint32_t)choice->parts));
     cuts[n++] = CL_DEVICE_PARTITION_BY_COUNTS_LIST_END;
     cuts[n] = 0;
-    CL_TRY("clCreateSubDevices", clCreateSubDevices(whole, cuts, (cl_uint)choice->parts, parts, &made));
+    CL_TRY("clCreateSubDevices",
+           clCreateSubDevices(whole, cuts, (cl_uint)choice->parts, parts, &made));
     for (cl_uint i = 0; i < made; i++)
         if ((int)i != choice->part) clReleaseDevice(parts[i]);
     if ((cl_uint)choice->part >= made)
-        return cmi_error(CM_E_OPENCL, "clCreateSubDevices made %u of %d parts", (unsigned)made, choice->parts);
+        return cmi_error(CM_E_OPENCL, "clCreateSubDevices made %u of %d parts", (unsigned)made,
+                         choice->parts);
     device->id = parts[choice->part];
     device->subdevice = true;
     cmi_count_object(1);
@@ -102,19 +107,21 @@ static void gather_facts(cmi_device *device, const cm_device_choice *choice)
     if (!strcmp(shape, "cpu4")) facts->vector = 4;
     if (!strcmp(shape, "cpu8")) facts->vector = 8;
     if (!strcmp(shape, "cpu16")) facts->vector = 16;
-    if (clGetDeviceInfo(device->id, CL_DEVICE_SINGLE_FP_CONFIG, sizeof config, &config, NULL) == CL_SUCCESS)
+    if (clGetDeviceInfo(device->id, CL_DEVICE_SINGLE_FP_CONFIG, sizeof config, &config, NULL) ==
+        CL_SUCCESS)
         facts->correctly_rounded = (config & CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT) != 0;
     facts->serial = !strncmp(facts->info.name, "basic", 5);
     if (choice->parts > 1)
-        snprintf(facts->name, sizeof facts->name, "%s, part %d of %d", facts->info.name, choice->part + 1,
-                 choice->parts);
+        snprintf(facts->name, sizeof facts->name, "%s, part %d of %d", facts->info.name,
+                 choice->part + 1, choice->parts);
     else
         snprintf(facts->name, sizeof facts->name, "%s", facts->info.name);
-    snprintf(facts->kind_key, sizeof facts->kind_key, "%s|%s|%s", facts->info.name, facts->info.version,
-             facts->info.driver);
+    snprintf(facts->kind_key, sizeof facts->kind_key, "%s|%s|%s", facts->info.name,
+             facts->info.version, facts->info.driver);
 }
 
-cm_status cmi_device_open(const cm_device_list *list, const cm_device_choice *choice, cmi_device **out)
+cm_status cmi_device_open(const cm_device_list *list, const cm_device_choice *choice,
+                          cmi_device **out)
 {
     cmi_device *device = NULL;
     cm_status status = CM_OK;
@@ -125,8 +132,7 @@ cm_status cmi_device_open(const cm_device_list *list, const cm_device_choice *ch
     CM_TRY(CMI_NEW(1, &device));
     device->facts.info = *cm_device_list_get(list, choice->index);
     device->id = cmi_device_list_id(list, choice->index);
-    if (choice->subdevice && choice->parts > 1)
-        CM_TRY_GOTO(fail, cut(device, device->id, choice));
+    if (choice->subdevice && choice->parts > 1) CM_TRY_GOTO(fail, cut(device, device->id, choice));
     gather_facts(device, choice);
     device->context = clCreateContext(NULL, 1, &device->id, on_context_error, NULL, &code);
     if (code != CL_SUCCESS) {
@@ -135,9 +141,9 @@ cm_status cmi_device_open(const cm_device_list *list, const cm_device_choice *ch
         goto fail;
     }
     cmi_count_object(1);
-    cmi_log(CM_LOG_INFO, "device", "opened %s: %u units, %s kernels, %u-wide vectors", device->facts.name,
-            (unsigned)device->facts.units, device->facts.shape == CMI_SHAPE_CPU ? "CPU" : "GPU",
-            (unsigned)device->facts.vector);
+    cmi_log(CM_LOG_INFO, "device", "opened %s: %u units, %s kernels, %u-wide vectors",
+            device->facts.name, (unsigned)device->facts.units,
+            device->facts.shape == CMI_SHAPE_CPU ? "CPU" : "GPU", (unsigned)device->facts.vector);
     *out = device;
     return CM_OK;
 fail:

@@ -1,8 +1,9 @@
-/* gemm.c - picks the implementation of a product and adds the epilogue where the implementation has none.
+/* gemm.c - picks the implementation of a product and adds the epilogue where the implementation has
+ * none.
  *
- * CLBlast on GPUs and accelerators, where it is tuned per vendor; our packed kernel on CPU devices, where CLBlast
- * reaches only a few percent of a CPU BLAS; unless the choice table knows better (choice.h).  CLMIRROR_GEMM forces one.
- * Zero sizes are decided here: CLBlast refuses them.
+ * CLBlast on GPUs and accelerators, where it is tuned per vendor; our packed kernel on CPU devices,
+ * where CLBlast reaches only a few percent of a CPU BLAS; unless the choice table knows better
+ * (choice.h).  CLMIRROR_GEMM forces one. Zero sizes are decided here: CLBlast refuses them.
  *
  * Called by the owner of the stream. */
 #include <stdatomic.h>
@@ -38,9 +39,11 @@ static cm_status epilogue(cmi_stream *stream, const cmi_gemm *gemm)
     cmi_kernel kernel = {.source = "bias", .name = "bias_activation", .defines = defines};
     size_t strip = cmi_row_strip(stream, gemm->m);
 
-    snprintf(defines, sizeof defines, "#define CM_EPILOGUE(x) (%s)\n", gemm->activation ? gemm->activation : "x");
-    return CMI_LAUNCH(stream, &kernel, ((cmi_range){.items = (gemm->m + strip - 1) / strip}), cmi_uint(gemm->m),
-                      cmi_uint(gemm->n), cmi_uint(strip), cmi_uint(gemm->bias.buffer != NULL),
+    snprintf(defines, sizeof defines, "#define CM_EPILOGUE(x) (%s)\n",
+             gemm->activation ? gemm->activation : "x");
+    return CMI_LAUNCH(stream, &kernel, ((cmi_range){.items = (gemm->m + strip - 1) / strip}),
+                      cmi_uint(gemm->m), cmi_uint(gemm->n), cmi_uint(strip),
+                      cmi_uint(gemm->bias.buffer != NULL),
                       cmi_buf(gemm->bias.buffer ? gemm->bias : gemm->c), cmi_buf(gemm->c));
 }
 

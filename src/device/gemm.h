@@ -1,9 +1,11 @@
-/* gemm.h - the matrix product, one function with two implementations (gemm.c says how one is chosen).
+/* gemm.h - the matrix product, one function with two implementations (gemm.c says how one is
+ * chosen).
  *
  *     C [m,n] = act(op(A) [m,k] op(B) [k,n] + bias [n] + beta C)        row-major float32
  *
- * op(A) is A [m,k] or, transposed, A [k,m]; the same for B.  Matrices are dense (leading dimension = columns).
- * With beta 0 the old content of C is never read.  k = 0 gives act(bias + beta C); m or n = 0 is nothing. */
+ * op(A) is A [m,k] or, transposed, A [k,m]; the same for B.  Matrices are dense (leading dimension
+ * = columns). With beta 0 the old content of C is never read.  k = 0 gives act(bias + beta C); m or
+ * n = 0 is nothing. */
 #ifndef CMI_DEVICE_GEMM_H
 #define CMI_DEVICE_GEMM_H
 
@@ -14,9 +16,9 @@ typedef struct cmi_gemm {
     size_t m, n, k;
     cmi_view a, b, c;
     float beta;
-    cmi_view bias;          /* buffer NULL: none */
-    /* Formula of the activation over `x` as OpenCL text ("fmax(x, (real)(0.0f))"), NULL: none.  Fused into the
-     * store of the packed kernel, a pass of its own after CLBlast. */
+    cmi_view bias; /* buffer NULL: none */
+    /* Formula of the activation over `x` as OpenCL text ("fmax(x, (real)(0.0f))"), NULL: none.
+     * Fused into the store of the packed kernel, a pass of its own after CLBlast. */
     const char *activation;
 } cmi_gemm;
 

@@ -1,9 +1,9 @@
 /* gemm_clblast.c - the product by CLBlast.
  *
- * CLBlast fills a static parameter table and compiles kernels at the first call of each kind, without a lock
- * in the versions that distributions ship.  So the first product on each device runs under one process-wide
- * mutex; later ones need none.  Its temporary memory is passed in from the stream's workspace, so that no
- * product allocates.
+ * CLBlast fills a static parameter table and compiles kernels at the first call of each kind,
+ * without a lock in the versions that distributions ship.  So the first product on each device runs
+ * under one process-wide mutex; later ones need none.  Its temporary memory is passed in from the
+ * stream's workspace, so that no product allocates.
  *
  * Called by the owner of the stream. */
 #include <pthread.h>
@@ -23,13 +23,14 @@ static cm_status product(cmi_stream *stream, const cmi_gemm *g)
     cl_mem a = g->a.buffer->handle, b = g->b.buffer->handle, c = g->c.buffer->handle;
     cmi_buffer *workspace = NULL;
 
-    CLBlastStatusCode code = CLBlastSGemmTempBufferSize(CLBlastLayoutRowMajor, ta, tb, g->m, g->n, g->k, g->a.offset,
-                                                        lda, g->b.offset, ldb, g->c.offset, g->n, &stream->queue,
-                                                        &bytes);
+    CLBlastStatusCode code = CLBlastSGemmTempBufferSize(CLBlastLayoutRowMajor, ta, tb, g->m, g->n,
+                                                        g->k, g->a.offset, lda, g->b.offset, ldb,
+                                                        g->c.offset, g->n, &stream->queue, &bytes);
     if (code != CLBlastSuccess) return cmi_cl_error(code, "CLBlastSGemmTempBufferSize");
     if (bytes) CM_TRY(cmi_stream_workspace(stream, bytes, &workspace));
-    code = CLBlastSgemmWithTempBuffer(CLBlastLayoutRowMajor, ta, tb, g->m, g->n, g->k, 1.0f, a, g->a.offset, lda, b,
-                                      g->b.offset, ldb, g->beta, c, g->c.offset, g->n, &stream->queue, NULL,
+    code = CLBlastSgemmWithTempBuffer(CLBlastLayoutRowMajor, ta, tb, g->m, g->n, g->k, 1.0f, a,
+                                      g->a.offset, lda, b, g->b.offset, ldb, g->beta, c,
+                                      g->c.offset, g->n, &stream->queue, NULL,
                                       workspace ? workspace->handle : NULL);
     cmi_stream_beat(stream);
     if (code != CLBlastSuccess) return cmi_cl_error(code, "CLBlastSgemmWithTempBuffer");
@@ -54,14 +55,15 @@ cm_status cmi_gemm_clblast(cmi_stream *stream, const cmi_gemm *gemm)
         cmi_device_building(stream->device, false);
     }
     if (status)
-        cmi_error_prefix("product %zu x %zu x %zu%s%s", gemm->m, gemm->n, gemm->k, gemm->transpose_a ? ", A'" : "",
-                         gemm->transpose_b ? ", B'" : "");
+        cmi_error_prefix("product %zu x %zu x %zu%s%s", gemm->m, gemm->n, gemm->k,
+                         gemm->transpose_a ? ", A'" : "", gemm->transpose_b ? ", B'" : "");
     return status;
 }
 
 void cmi_gemm_clear_cache(void)
 {
-    /* Cached programs hold contexts, which static destructors would release after the driver is gone. */
+    /* Cached programs hold contexts, which static destructors would release after the driver is
+     * gone. */
     pthread_mutex_lock(&first_call);
     if (atomic_exchange(&used, false)) CLBlastClearCache();
     pthread_mutex_unlock(&first_call);

@@ -22,7 +22,7 @@ struct cmi_device {
     bool subdevice;
     _Atomic uint64_t bytes; /* in buffers, for messages */
     bool clblast_used;
-    char epilogue[400]; /* formula of the first activation in a packed product; empty: none yet */
+    char epilogue[400];  /* formula of the first activation in a packed product; empty: none yet */
     cmi_choices choices; /* likewise */
     void (*build_hook)(void *user, bool building);
     void *build_user;
@@ -70,26 +70,31 @@ void cmi_stream_assert_owner(const cmi_stream *stream);
 /* After every call into the driver that may block, before anything else is touched. */
 void cmi_stream_beat(cmi_stream *stream);
 
-/* event.c: flushes, waits for the event with the stream's deadline, releases it.  `what` names the command. */
+/* event.c: flushes, waits for the event with the stream's deadline, releases it.  `what` names the
+ * command. */
 cm_status cmi_event_wait(cmi_stream *stream, cl_event event, const char *what);
 
-/* program.c: a new kernel object of the program, which is built at its first use.  *kernel is changed to
- * name texts that live as long as the device. */
+/* program.c: a new kernel object of the program, which is built at its first use.  *kernel is
+ * changed to name texts that live as long as the device. */
 cm_status cmi_program_kernel(cmi_device *device, cmi_kernel *kernel, cl_kernel *out);
 void cmi_program_free_all(cmi_device *device);
-/* Text of a kernel file: the built-in one or that of CLMIRROR_CL_DIR; *owned is freed with cmi_free. */
+/* Text of a kernel file: the built-in one or that of CLMIRROR_CL_DIR; *owned is freed with
+ * cmi_free. */
 cm_status cmi_kernel_text(const char *name, char **owned, size_t *bytes);
 
 /* binary.c: programs from and to the cache folder.  `hash` is that of the whole text. */
 enum { CMI_BINARY_KEY_BYTES = 5 * CM_DEVICE_TEXT_BYTES + 1024 };
 /* Whether to try at all: not where the driver keeps what it compiles. */
 bool cmi_binary_wanted(const cmi_device *device, const char *options);
-/* True: *out is built, and the caller counts it.  False: compile the source; the error record is as it was. */
+/* True: *out is built, and the caller counts it.  False: compile the source; the error record is as
+ * it was. */
 bool cmi_binary_load(cmi_device *device, const char *options, uint64_t hash, cl_program *out);
 void cmi_binary_save(cmi_device *device, const char *options, uint64_t hash, cl_program program);
-/* For tests: as if no driver kept anything; the key of an entry; what was taken from the cache and put there so far. */
+/* For tests: as if no driver kept anything; the key of an entry; what was taken from the cache and
+ * put there so far. */
 void cmi_binary_force(bool always);
-cm_status cmi_binary_key(const cmi_device *device, const char *options, uint64_t hash, char key[CMI_BINARY_KEY_BYTES]);
+cm_status cmi_binary_key(const cmi_device *device, const char *options, uint64_t hash,
+                         char key[CMI_BINARY_KEY_BYTES]);
 uint64_t cmi_binary_loads(void);
 uint64_t cmi_binary_saves(void);
 

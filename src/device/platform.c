@@ -1,9 +1,10 @@
 /* platform.c - the list of devices, and which of them are the same hardware.
  *
- * A list is a snapshot: it is made once, by asking every platform in the loader's order (query.c), and does not
- * change.  Nothing is left out of it: a platform without a device stays with its reason, a device that cannot be
- * used stays with its own, and hardware that two platforms offer stays twice with `duplicate_of` set.  What to do
- * about them is the business of selection.c and of the reader of clmirror-info.
+ * A list is a snapshot: it is made once, by asking every platform in the loader's order (query.c),
+ * and does not change.  Nothing is left out of it: a platform without a device stays with its
+ * reason, a device that cannot be used stays with its own, and hardware that two platforms offer
+ * stays twice with `duplicate_of` set.  What to do about them is the business of selection.c and of
+ * the reader of clmirror-info.
  *
  * Any thread; lists are not shared while they are made. */
 #include <stdatomic.h>
@@ -33,10 +34,12 @@ cm_status cmi_device_check_process(void)
         self, none);
 }
 
-/* ---- the same hardware twice ------------------------------------------------------------------------------ */
+/* ---- the same hardware twice
+ * ------------------------------------------------------------------------------ */
 
-/* Whether `b` is the hardware of `a`, which stands before it in the list.  Two entries of one platform are two
- * devices, whatever they are called, unless the driver handed out the same handle twice. */
+/* Whether `b` is the hardware of `a`, which stands before it in the list.  Two entries of one
+ * platform are two devices, whatever they are called, unless the driver handed out the same handle
+ * twice. */
 static bool same_hardware(const cmi_found *a, const cmi_found *b, bool *certain)
 {
     *certain = true;
@@ -69,7 +72,8 @@ static void mark_duplicates(cm_device_list *list)
     }
 }
 
-/* ---- the list --------------------------------------------------------------------------------------------- */
+/* ---- the list
+ * --------------------------------------------------------------------------------------------- */
 
 static cm_status append(cm_device_list *list, int platform, cmi_answer *answer)
 {
@@ -155,7 +159,8 @@ void cm_device_list_destroy(cm_device_list *list)
     cmi_free(list);
 }
 
-/* ---- reading it ------------------------------------------------------------------------------------------- */
+/* ---- reading it
+ * ------------------------------------------------------------------------------------------- */
 
 int cm_device_list_platforms(const cm_device_list *list)
 {

@@ -1,9 +1,9 @@
 /* program.c - kernel files become programs, once per device, defines and exactness.
  *
- * The text given to the compiler is: the prelude, the caller's #define lines, the file.  The options say which
- * shape and vector width the device wants (cl/README.md).  Files come from the library itself, or from the
- * folder CLMIRROR_CL_DIR, so that a kernel can be edited and tried without building the library anew.  Where the driver
- * keeps no binaries we do (binary.c).
+ * The text given to the compiler is: the prelude, the caller's #define lines, the file.  The
+ * options say which shape and vector width the device wants (cl/README.md).  Files come from the
+ * library itself, or from the folder CLMIRROR_CL_DIR, so that a kernel can be edited and tried
+ * without building the library anew.  Where the driver keeps no binaries we do (binary.c).
  *
  * Called by the owner of the device's stream. */
 #include <errno.h>
@@ -26,7 +26,8 @@ static cm_status read_override(const char *folder, const char *name, char **owne
     if (snprintf(path, sizeof path, "%s/%s.%s", folder, name, ending) >= (int)sizeof path)
         return cmi_error(CM_E_IO, "CLMIRROR_CL_DIR is too long: %s", folder);
     FILE *file = fopen(path, "rb");
-    if (!file) return cmi_error(CM_E_IO, "kernel file %s (CLMIRROR_CL_DIR): %s", path, strerror(errno));
+    if (!file)
+        return cmi_error(CM_E_IO, "kernel file %s (CLMIRROR_CL_DIR): %s", path, strerror(errno));
     enum { LARGEST = 1 << 20 };
     CM_TRY_GOTO(done, cmi_alloc(LARGEST + 1, 1, (void **)owned));
     *bytes = fread(*owned, 1, LARGEST + 1, file);
@@ -58,7 +59,8 @@ cm_status cmi_kernel_text(const char *name, char **owned, size_t *bytes)
 }
 
 /* The first lines of the build log become part of the message, the whole goes to the log. */
-static cm_status build_failed(cmi_device *device, const cmi_program *program, int code, const char *options)
+static cm_status build_failed(cmi_device *device, const cmi_program *program, int code,
+                              const char *options)
 {
     enum { SHOWN = 500 };
     size_t bytes = 0;
@@ -69,8 +71,9 @@ static cm_status build_failed(cmi_device *device, const cmi_program *program, in
     if (bytes && bytes < (size_t)1 << 24 && !cmi_alloc(bytes + 1, 1, (void **)&text))
         clGetProgramBuildInfo(program->handle, device->id, CL_PROGRAM_BUILD_LOG, bytes, text, NULL);
     if (text) cmi_log(CM_LOG_INFO, "kernel", "build log of %s.cl:\n%s", program->source, text);
-    status = cmi_error_code(CM_E_BUILD, code, "clBuildProgram of %s.cl with \"%s\": %s (%d): %.*s", program->source,
-                            options, cmi_cl_name(code), code, SHOWN, text && *text ? text : "no build log");
+    status = cmi_error_code(CM_E_BUILD, code, "clBuildProgram of %s.cl with \"%s\": %s (%d): %.*s",
+                            program->source, options, cmi_cl_name(code), code, SHOWN,
+                            text && *text ? text : "no build log");
     cmi_free(text);
     return status;
 }
@@ -88,8 +91,8 @@ static void write_options(const cmi_device *device, bool exact, char *options, s
 /* The five pieces of a program's text. */
 enum { PARTS = 5 };
 
-static cm_status build(cmi_device *device, cmi_program *program, const char *options, const char *parts[PARTS],
-                       const size_t sizes[PARTS])
+static cm_status build(cmi_device *device, cmi_program *program, const char *options,
+                       const char *parts[PARTS], const size_t sizes[PARTS])
 {
     cl_int code = CL_SUCCESS;
 
@@ -119,12 +122,13 @@ static cm_status compile(cmi_device *device, cmi_program *program)
     size_t sizes[PARTS] = {prelude_bytes, 1, strlen(defines), 1, file_bytes};
     write_options(device, program->exact, options, sizeof options);
     bool cached = cmi_binary_wanted(device, options), loaded = false;
-    for (int i = 0; i < PARTS && cached; i++) hash = cmi_hash(hash, parts[i], sizes[i]);
+    for (int i = 0; i < PARTS && cached; i++)
+        hash = cmi_hash(hash, parts[i], sizes[i]);
     if (cached) loaded = cmi_binary_load(device, options, hash, &program->handle);
     if (loaded) cmi_count_object(1);
     if (!loaded) CM_TRY_GOTO(done, build(device, program, options, parts, sizes));
-    cmi_log(CM_LOG_DEBUG, "kernel", "%s %s.cl for %s in %.0f ms", loaded ? "loaded" : "built", program->source,
-            device->facts.name, (double)(cmi_now_ns() - start) / 1e6);
+    cmi_log(CM_LOG_DEBUG, "kernel", "%s %s.cl for %s in %.0f ms", loaded ? "loaded" : "built",
+            program->source, device->facts.name, (double)(cmi_now_ns() - start) / 1e6);
     if (cached && !loaded) cmi_binary_save(device, options, hash, program->handle);
 done:
     cmi_free(prelude);
@@ -151,7 +155,8 @@ static cm_status find_program(cmi_device *device, const cmi_kernel *kernel, cmi_
     program->source = kernel->source;
     program->exact = kernel->exact;
     /* The caller's text may go with its model; the program stays with the device. */
-    cm_status status = cmi_strdup(kernel->defines ? kernel->defines : "", (char **)&program->defines);
+    cm_status status =
+        cmi_strdup(kernel->defines ? kernel->defines : "", (char **)&program->defines);
     if (!status) status = compile(device, program);
     if (status) {
         cmi_free((char *)program->defines);

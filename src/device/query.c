@@ -1,15 +1,16 @@
-/* query.c - asks the loader for its platforms and each platform for its devices, and outlives drivers that fail
- * or hang while they answer.
+/* query.c - asks the loader for its platforms and each platform for its devices, and outlives
+ * drivers that fail or hang while they answer.
  *
- * DESIGN.  Every question runs as a JOB on a helper thread; the caller waits for it up to a deadline.  A job that
- * is not done by then is ABANDONED: the caller goes on without it and never touches it again, and the helper, if
- * the driver ever returns, frees the block itself.  A job whose driver never returns is leaked, knowingly: no
- * thread inside a driver can be ended safely.  A silent platform is remembered for the life of the process, so
- * that the deadline is paid once and not by every list.  (A fork would catch crashes too, but is not allowed
- * to a library inside a process with threads; `clmirror-info --probe` does that.)
+ * DESIGN.  Every question runs as a JOB on a helper thread; the caller waits for it up to a
+ * deadline.  A job that is not done by then is ABANDONED: the caller goes on without it and never
+ * touches it again, and the helper, if the driver ever returns, frees the block itself.  A job
+ * whose driver never returns is leaked, knowingly: no thread inside a driver can be ended safely.
+ * A silent platform is remembered for the life of the process, so that the deadline is paid once
+ * and not by every list.  (A fork would catch crashes too, but is not allowed to a library inside a
+ * process with threads; `clmirror-info --probe` does that.)
  *
- * Called by platform.c on any thread; platforms are asked one after the other, because some drivers race with
- * themselves while they start. */
+ * Called by platform.c on any thread; platforms are asked one after the other, because some drivers
+ * race with themselves while they start. */
 #ifndef _XOPEN_SOURCE
 #define _XOPEN_SOURCE 700 /* sigaltstack */
 #endif
@@ -44,7 +45,8 @@ typedef struct query {
 static _Atomic(cl_platform_id) silent[MAX_SILENT];
 static atomic_bool loader_silent;
 
-/* ---- jobs -------------------------------------------------------------------------------------------- */
+/* ---- jobs
+ * -------------------------------------------------------------------------------------------- */
 
 static int64_t deadline_ms(void)
 {
@@ -109,8 +111,9 @@ static void job_main(void *argument)
 {
     query *job = argument;
     stack_t signal_stack;
-    /* A driver that starts here may give this thread a signal stack of its own (LLVM does, inside PoCL) and never
-     * take it back.  Whoever gave the thread its first one, such as a sanitizer, wants to find that at the end. */
+    /* A driver that starts here may give this thread a signal stack of its own (LLVM does, inside
+     * PoCL) and never take it back.  Whoever gave the thread its first one, such as a sanitizer,
+     * wants to find that at the end. */
     bool saved = sigaltstack(NULL, &signal_stack) == 0;
     job->work(job);
     if (saved) sigaltstack(&signal_stack, NULL);
@@ -127,8 +130,8 @@ static void job_main(void *argument)
     job_free(job);
 }
 
-/* Runs the job; *answered false: it was abandoned, `early` holds what it had said, and it is not ours any more.
- * On failure the job is freed. */
+/* Runs the job; *answered false: it was abandoned, `early` holds what it had said, and it is not
+ * ours any more. On failure the job is freed. */
 static cm_status job_run(query *job, bool *answered, cm_platform_info *early)
 {
     cmi_thread thread;
@@ -159,7 +162,8 @@ static cm_status job_run(query *job, bool *answered, cm_platform_info *early)
     return CM_OK;
 }
 
-/* ---- platforms --------------------------------------------------------------------------------------- */
+/* ---- platforms
+ * --------------------------------------------------------------------------------------- */
 
 static void ask_loader(query *job)
 {
@@ -231,7 +235,8 @@ cm_status cmi_query_platforms(cl_platform_id ids[CMI_MAX_PLATFORMS], int *count,
     return CM_OK;
 }
 
-/* ---- devices of a platform ---------------------------------------------------------------------------- */
+/* ---- devices of a platform
+ * ---------------------------------------------------------------------------- */
 
 static void explain_no_device(cm_platform_info *info, cl_int code)
 {
@@ -309,7 +314,8 @@ static void ask_platform(query *job)
 {
     cmi_error_clear();
     describe_platform(job);
-    /* Descriptions know only OpenCL's codes.  When memory of ours was short, the list is not one to work with. */
+    /* Descriptions know only OpenCL's codes.  When memory of ours was short, the list is not one to
+     * work with. */
     if (cm_last_status() == CM_E_MEMORY) job->status = CM_E_MEMORY;
 }
 

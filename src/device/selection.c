@@ -1,9 +1,11 @@
-/* selection.c - from a text such as "gpu", "/GPU:1", "0.1,skylake" or "cpu*4" to devices in rank order.
+/* selection.c - from a text such as "gpu", "/GPU:1", "0.1,skylake" or "cpu*4" to devices in rank
+ * order.
  *
- * A selection is a list of ITEMS; an item is a BASE, perhaps with "*n" behind it.  A base is, in the order in which
- * it is tried: platform.device, a kind word, a name of TensorFlow's, a part of a name.  What a base names is never
- * replaced by something else: a wrong base ends in an error that lists what there is, because a training that runs
- * on other devices than asked for is found out hours later.
+ * A selection is a list of ITEMS; an item is a BASE, perhaps with "*n" behind it.  A base is, in
+ * the order in which it is tried: platform.device, a kind word, a name of TensorFlow's, a part of a
+ * name.  What a base names is never replaced by something else: a wrong base ends in an error that
+ * lists what there is, because a training that runs on other devices than asked for is found out
+ * hours later.
  *
  * The forms are documented in clmirror/device.h.  Any thread; reads only the list. */
 #include <ctype.h>
@@ -28,7 +30,8 @@ const char *cm_device_kind_name(cm_device_kind kind)
     return (size_t)kind < sizeof names / sizeof names[0] ? names[kind] : "other";
 }
 
-/* ---- texts for messages ----------------------------------------------------------------------------------- */
+/* ---- texts for messages
+ * ----------------------------------------------------------------------------------- */
 
 /* Appends to a text that keeps its end zero; what does not fit is cut. */
 static void add(char *text, size_t bytes, const char *fmt, ...) CM_PRINTF(3, 4);
@@ -42,7 +45,8 @@ static void add(char *text, size_t bytes, const char *fmt, ...)
     va_end(arguments);
 }
 
-/* Variables by which drivers and the loader hide devices; those that are set may explain a missing one. */
+/* Variables by which drivers and the loader hide devices; those that are set may explain a missing
+ * one. */
 static void add_hiding(char *text, size_t bytes)
 {
     static const char *const variables[] = {
@@ -82,7 +86,9 @@ static cm_status nothing(const cm_device_list *list, const char *what)
                      hiding);
 }
 
-/* ---- kinds ------------------------------------------------------------------------------------------------ */
+/* ---- kinds
+ * ------------------------------------------------------------------------------------------------
+ */
 
 static bool same_word(const char *a, const char *b)
 {
@@ -146,7 +152,8 @@ static void warn_of_duplicates(const cm_device_list *list, int kind)
             text, rest, kept->platform, kept->device, dropped->platform, dropped->device);
 }
 
-/* Every usable device of a kind that is not a duplicate; of CPUs those of the first platform that has any. */
+/* Every usable device of a kind that is not a duplicate; of CPUs those of the first platform that
+ * has any. */
 static cm_status find_kind(const cm_device_list *list, int kind, matches *found)
 {
     int platform = -1;
@@ -175,7 +182,9 @@ static cm_status find_default(const cm_device_list *list, matches *found)
     return nothing(list, NULL);
 }
 
-/* ---- bases ------------------------------------------------------------------------------------------------ */
+/* ---- bases
+ * ------------------------------------------------------------------------------------------------
+ */
 
 /* Reads digits only; false for anything else and for numbers over a million. */
 static bool read_number(const char *text, const char *end, int *number)
@@ -218,8 +227,8 @@ static bool skip(const char **text, const char *prefix)
     return true;
 }
 
-/* TensorFlow's names: [/job:localhost][/replica:0][/task:0]/device:GPU:1, /GPU:1, GPU:1.  *is_one tells whether
- * the text is meant to be such a name at all. */
+/* TensorFlow's names: [/job:localhost][/replica:0][/task:0]/device:GPU:1, /GPU:1, GPU:1.  *is_one
+ * tells whether the text is meant to be such a name at all. */
 static cm_status find_tensorflow(const cm_device_list *list, const char *base, matches *found,
                                  bool *is_one)
 {
@@ -252,8 +261,9 @@ static cm_status find_tensorflow(const cm_device_list *list, const char *base, m
     return nothing(list, what);
 }
 
-/* Usable devices whose name or "platform: name" has the part.  Hardware that is certainly the same counts once; a
- * CPU that two platforms offer does not, since the two drivers are not the same thing. */
+/* Usable devices whose name or "platform: name" has the part.  Hardware that is certainly the same
+ * counts once; a CPU that two platforms offer does not, since the two drivers are not the same
+ * thing. */
 static void find_part(const cm_device_list *list, const char *part, matches *found,
                       const char **unusable)
 {
@@ -351,7 +361,8 @@ static cm_status find_base(const cm_device_list *list, const char *base, matches
     return CM_OK;
 }
 
-/* ---- items and choices ------------------------------------------------------------------------------------ */
+/* ---- items and choices
+ * ------------------------------------------------------------------------------------ */
 
 typedef struct target {
     cm_device_choice *choices;

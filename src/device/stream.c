@@ -1,8 +1,9 @@
 /* stream.c - the in-order queue of a device and its owner thread.
  *
- * In-order, because CLBlast takes no wait list and some drivers offer nothing else.  The owner is asserted in
- * every enqueue: setting arguments on one kernel object from two threads is undefined in OpenCL, so each
- * stream has kernel objects of its own (launch.c) and only one thread touches them. */
+ * In-order, because CLBlast takes no wait list and some drivers offer nothing else.  The owner is
+ * asserted in every enqueue: setting arguments on one kernel object from two threads is undefined
+ * in OpenCL, so each stream has kernel objects of its own (launch.c) and only one thread touches
+ * them. */
 #include <unistd.h>
 #include "base/mem.h"
 #include "device/internal.h"
@@ -38,7 +39,8 @@ static void free_track(cmi_track *track)
 void cmi_stream_destroy(cmi_stream *stream)
 {
     if (!stream) return;
-    for (int i = 0; i < CMI_TRACK_COUNT; i++) free_track(&stream->tracks[i]);
+    for (int i = 0; i < CMI_TRACK_COUNT; i++)
+        free_track(&stream->tracks[i]);
     cmi_buffer_destroy(stream->workspace);
     clReleaseCommandQueue(stream->queue);
     cmi_count_object(-1);
@@ -73,14 +75,16 @@ void cmi_stream_set_heartbeat(cmi_stream *stream, _Atomic uint64_t *beats)
     stream->heartbeat = beats;
 }
 
-/* The watcher sets `abandoned`, then looks at the beats; the owner counts a beat, then looks at `abandoned`.  So an
- * owner whose beat the watcher missed sees the flag, and the others know that it may still be running. */
+/* The watcher sets `abandoned`, then looks at the beats; the owner counts a beat, then looks at
+ * `abandoned`.  So an owner whose beat the watcher missed sees the flag, and the others know that
+ * it may still be running. */
 void cmi_stream_beat(cmi_stream *stream)
 {
     if (stream->heartbeat) atomic_fetch_add(stream->heartbeat, 1);
     if (!atomic_load(&stream->abandoned)) return;
     atomic_store(&stream->stopped, true);
-    for (;;) pause(); /* the model, the job, and the caller's arrays may be gone */
+    for (;;)
+        pause(); /* the model, the job, and the caller's arrays may be gone */
 }
 
 void cmi_stream_abandon(cmi_stream *stream, bool abandoned)
@@ -129,7 +133,8 @@ cm_status cmi_stream_workspace(cmi_stream *stream, size_t bytes, cmi_buffer **ou
     cmi_stream_assert_owner(stream);
     *out = stream->workspace;
     if (stream->workspace && cmi_buffer_bytes(stream->workspace) >= bytes) return CM_OK;
-    /* Commands that still use the old one keep it alive: OpenCL releases memory after the last of them. */
+    /* Commands that still use the old one keep it alive: OpenCL releases memory after the last of
+     * them. */
     cmi_buffer_destroy(stream->workspace);
     stream->workspace = NULL;
     *out = NULL;

@@ -1,5 +1,5 @@
-/* model.h - a model as data: its layers (sequential.c), where its tensors lie (plan.c), and its copy on one device
- * (replica.c).  No threads here, and nothing about strategies. */
+/* model.h - a model as data: its layers (sequential.c), where its tensors lie (plan.c), and its
+ * copy on one device (replica.c).  No threads here, and nothing about strategies. */
 #ifndef CMI_MODEL_MODEL_H
 #define CMI_MODEL_MODEL_H
 
@@ -10,7 +10,8 @@
 #include "nn/metric.h"
 #include "nn/optim.h"
 
-/* ---- sequential.c: the ordered list of configured layers ---------------------------------------------- */
+/* ---- sequential.c: the ordered list of configured layers
+ * ---------------------------------------------- */
 
 typedef struct cmi_node {
     const cmi_layer *layer;
@@ -39,7 +40,8 @@ const cmi_shape *cmi_sequential_output(const cmi_sequential *model);
 const char *cmi_sequential_final_activation(const cmi_sequential *model);
 bool cmi_node_trainable(const cmi_node *node);
 
-/* ---- plan.c: where every tensor lies ------------------------------------------------------------------ */
+/* ---- plan.c: where every tensor lies
+ * ------------------------------------------------------------------ */
 
 typedef struct cmi_tensor_place {
     int node, param;
@@ -57,17 +59,18 @@ typedef struct cmi_block {
 
 enum { CMI_BLOCK = 4096, CMI_CONTROL_LOSS = 0, CMI_CONTROL_COUNT = 2 };
 
-/* The blocks that one rank updates when the update is sharded, and their span in the arena, gaps included; spans of all
- * ranks follow one another and end at grad_count. */
+/* The blocks that one rank updates when the update is sharded, and their span in the arena, gaps
+ * included; spans of all ranks follow one another and end at grad_count. */
 typedef struct cmi_share {
     size_t first_block, block_count;
     size_t begin, end;
 } cmi_share;
 
-/* Layout of the arenas, the same for every replica: the control floats, then the trainable tensors from the last
- * layer to the first, then the frozen ones.  Gradients and slots cover the part up to grad_count. */
+/* Layout of the arenas, the same for every replica: the control floats, then the trainable tensors
+ * from the last layer to the first, then the frozen ones.  Gradients and slots cover the part up to
+ * grad_count. */
 typedef struct cmi_plan {
-    size_t align; /* elements */
+    size_t align;              /* elements */
     cmi_tensor_place *tensors; /* in arena order */
     int tensor_count, trainable_count;
     int *weight_order; /* weight i of the model (layer order) -> index into tensors */
@@ -79,31 +82,36 @@ typedef struct cmi_plan {
 } cmi_plan;
 
 /* bucket_bytes 0: 1 MiB for the first, then 25 MiB.  align_bytes: the largest of all devices. */
-cm_status cmi_plan_make(const cmi_sequential *model, size_t align_bytes, size_t bucket_bytes, cmi_plan *plan);
+cm_status cmi_plan_make(const cmi_sequential *model, size_t align_bytes, size_t bucket_bytes,
+                        cmi_plan *plan);
 void cmi_plan_free(cmi_plan *plan);
 /* Share of `rank` of `ranks`: blocks are cut evenly; a pure function. */
 cmi_share cmi_plan_share(const cmi_plan *plan, int ranks, int rank);
 /* Tensor of a parameter of a node. */
 int cmi_plan_find(const cmi_plan *plan, int node, int param);
 
-/* ---- weights.c ---------------------------------------------------------------------------------------- */
+/* ---- weights.c
+ * ---------------------------------------------------------------------------------------- */
 
 /* Fills arena [param_count] with initial values: functions of (seed, position in the model). */
-cm_status cmi_weights_init(const cmi_sequential *model, const cmi_plan *plan, uint64_t seed, float *arena);
+cm_status cmi_weights_init(const cmi_sequential *model, const cmi_plan *plan, uint64_t seed,
+                           float *arena);
 
-/* ---- summary.c ---------------------------------------------------------------------------------------- */
+/* ---- summary.c
+ * ---------------------------------------------------------------------------------------- */
 
 typedef void (*cmi_print)(void *user, const char *text);
 
 typedef struct cmi_summary_facts {
     bool built;
-    int64_t fixed_batch;        /* > 0: shapes begin with this number instead of None */
+    int64_t fixed_batch;         /* > 0: shapes begin with this number instead of None */
     int64_t optimizer_variables; /* floats and counters of the optimiser; 0: not shown */
     int64_t optimizer_bytes;
-    int columns;                /* of the terminal, 80 when there is none */
+    int columns; /* of the terminal, 80 when there is none */
     bool color;
 } cmi_summary_facts;
 
-cm_status cmi_summary_print(const cmi_sequential *model, const cmi_summary_facts *facts, cmi_print print, void *user);
+cm_status cmi_summary_print(const cmi_sequential *model, const cmi_summary_facts *facts,
+                            cmi_print print, void *user);
 
 #endif

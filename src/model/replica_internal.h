@@ -1,11 +1,12 @@
-/* replica_internal.h - the struct behind replica.h, shared by replica.c (buffers and room) and replica_run.c (the walk). */
+/* replica_internal.h - the struct behind replica.h, shared by replica.c (buffers and room) and
+ * replica_run.c (the walk). */
 #ifndef CMI_MODEL_REPLICA_INTERNAL_H
 #define CMI_MODEL_REPLICA_INTERNAL_H
 
 #include "model/replica.h"
 
 typedef struct cmi_node_views {
-    cmi_view y;      /* of the layer, or of the layer before for an alias */
+    cmi_view y; /* of the layer, or of the layer before for an alias */
     cmi_view saved[CMI_MAX_SAVED];
     cmi_view params[CMI_MAX_PARAMS], grads[CMI_MAX_PARAMS];
 } cmi_node_views;
@@ -29,7 +30,8 @@ struct cmi_replica {
     cmi_share share; /* sharded slots: what they cover */
     bool sharded;
 
-    cmi_buffer_list fixed, batch, slot_list; /* life of the build; of a reserved size; of a compile */
+    cmi_buffer_list fixed, batch,
+        slot_list; /* life of the build; of a reserved size; of a compile */
     cmi_buffer *params, *grads, *slot[3];
     cmi_buffer **buckets;
     cmi_view control, table, partial, factor, sums;

@@ -1,8 +1,8 @@
 /* sequential.c - the ordered list of configured layers.
  *
- * Layers come as specs ("dense units=64 activation=relu").  Automatic names are Keras': the layer's name, then
- * name_1, name_2, ... per model.  When the input shape is known, all shapes are, and every later add is checked
- * at once; without it the first fit or predict supplies it.
+ * Layers come as specs ("dense units=64 activation=relu").  Automatic names are Keras': the layer's
+ * name, then name_1, name_2, ... per model.  When the input shape is known, all shapes are, and
+ * every later add is checked at once; without it the first fit or predict supplies it.
  *
  * Called by the thread that owns the model. */
 #include <stdio.h>
@@ -24,7 +24,8 @@ static void free_node(cmi_node *node)
 
 void cmi_sequential_free(cmi_sequential *model)
 {
-    for (int i = 0; i < model->count; i++) free_node(&model->nodes[i]);
+    for (int i = 0; i < model->count; i++)
+        free_node(&model->nodes[i]);
     cmi_free(model->nodes);
     cmi_free(model->name);
     memset(model, 0, sizeof *model);
@@ -44,11 +45,13 @@ static cm_status choose_name(const cmi_sequential *model, cmi_node *node)
 
     if (common->name) {
         if (name_taken(model, common->name))
-            return cmi_error(CM_E_INVALID, "the model has a layer named \"%s\" already", common->name);
+            return cmi_error(CM_E_INVALID, "the model has a layer named \"%s\" already",
+                             common->name);
         return cmi_strdup(common->name, &node->name);
     }
     snprintf(name, sizeof name, "%s", node->layer->entry.name);
-    for (int i = 1; name_taken(model, name); i++) snprintf(name, sizeof name, "%s_%d", node->layer->entry.name, i);
+    for (int i = 1; name_taken(model, name); i++)
+        snprintf(name, sizeof name, "%s_%d", node->layer->entry.name, i);
     return cmi_strdup(name, &node->name);
 }
 
@@ -58,8 +61,8 @@ static cm_status infer_node(cmi_node *node, const cmi_shape *in)
 
     node->in = *in;
     memset(&node->spec, 0, sizeof node->spec);
-    CM_TRY_CTX(node->layer->infer(node->config, in, &node->spec), "layer \"%s\" with input %s", node->name,
-               cmi_shape_text(in, true, text, sizeof text));
+    CM_TRY_CTX(node->layer->infer(node->config, in, &node->spec), "layer \"%s\" with input %s",
+               node->name, cmi_shape_text(in, true, text, sizeof text));
     node->out = node->spec.out;
     return CM_OK;
 }
@@ -76,7 +79,8 @@ static bool given_shape(const cmi_node *node, cmi_shape *shape)
 
     if (!common->input_shape.count || common->input_shape.count > CMI_MAX_RANK) return false;
     shape->rank = common->input_shape.count;
-    for (int i = 0; i < shape->rank; i++) shape->dim[i] = common->input_shape.value[i];
+    for (int i = 0; i < shape->rank; i++)
+        shape->dim[i] = common->input_shape.value[i];
     return true;
 }
 
@@ -92,10 +96,12 @@ cm_status cmi_sequential_add(cmi_sequential *model, const char *spec)
     node.layer = (const cmi_layer *)entry;
     CM_TRY_GOTO(fail, choose_name(model, &node));
     bool given = given_shape(&node, &shape);
-    if (given && model->count && !(model->has_input && cmi_shape_equal(&shape, cmi_sequential_output(model)))) {
+    if (given && model->count &&
+        !(model->has_input && cmi_shape_equal(&shape, cmi_sequential_output(model)))) {
         char wanted[160];
-        status = cmi_error(CM_E_SHAPE, "layer \"%s\" says input_shape %s, but it is not the first layer", node.name,
-                           cmi_shape_text(&shape, true, wanted, sizeof wanted));
+        status =
+            cmi_error(CM_E_SHAPE, "layer \"%s\" says input_shape %s, but it is not the first layer",
+                      node.name, cmi_shape_text(&shape, true, wanted, sizeof wanted));
         goto fail;
     }
     if (given && !model->count) {
@@ -131,7 +137,8 @@ const char *cmi_sequential_final_activation(const cmi_sequential *model)
 {
     const cmi_node *last = model->count ? &model->nodes[model->count - 1] : NULL;
 
-    return last && last->layer->final_activation ? last->layer->final_activation(last->config) : NULL;
+    return last && last->layer->final_activation ? last->layer->final_activation(last->config)
+                                                 : NULL;
 }
 
 bool cmi_node_trainable(const cmi_node *node)

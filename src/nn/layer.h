@@ -1,8 +1,8 @@
 /* layer.h - what a layer is.
  *
- * A layer is a constant descriptor in its own file plus one line in registry.def.  `infer` is pure and tells
- * shapes; `forward` and `backward` only enqueue.  Shapes never contain the batch axis.  See src/README.md for how to add one.
- */
+ * A layer is a constant descriptor in its own file plus one line in registry.def.  `infer` is pure
+ * and tells shapes; `forward` and `backward` only enqueue.  Shapes never contain the batch axis.
+ * See src/README.md for how to add one. */
 #ifndef CMI_NN_LAYER_H
 #define CMI_NN_LAYER_H
 
@@ -17,19 +17,31 @@ typedef struct cmi_layer_common {
     bool trainable;
 } cmi_layer_common;
 
-#define CMI_LAYER_FIELDS(config)                                                                                       \
-    {"name", CMI_FIELD_TEXT, offsetof(config, common.name), "None", 0, 0, "name of the layer", NULL},                  \
-        {"input_shape", CMI_FIELD_INTS, offsetof(config, common.input_shape), "None", 1, 2147483647,                   \
-         "shape of one sample, for the first layer", NULL},                                                            \
-        {"trainable", CMI_FIELD_BOOL, offsetof(config, common.trainable), "true", 0, 0,                                \
-         "false: parameters stay as they are", NULL}
+#define CMI_LAYER_FIELDS(config)                                                                   \
+    {"name", CMI_FIELD_TEXT, offsetof(config, common.name), "None", 0, 0, "name of the layer",     \
+     NULL},                                                                                        \
+        {"input_shape",                                                                            \
+         CMI_FIELD_INTS,                                                                           \
+         offsetof(config, common.input_shape),                                                     \
+         "None",                                                                                   \
+         1,                                                                                        \
+         2147483647,                                                                               \
+         "shape of one sample, for the first layer",                                               \
+         NULL},                                                                                    \
+    {                                                                                              \
+        "trainable", CMI_FIELD_BOOL, offsetof(config, common.trainable), "true", 0, 0,             \
+            "false: parameters stay as they are", NULL                                             \
+    }
 
-#define CMI_FIELDS_END {NULL, CMI_FIELD_INT, 0, NULL, 0, 0, NULL, NULL}
+#define CMI_FIELDS_END                                                                             \
+    {                                                                                              \
+        NULL, CMI_FIELD_INT, 0, NULL, 0, 0, NULL, NULL                                             \
+    }
 
 enum { CMI_MAX_PARAMS = 8, CMI_MAX_SAVED = 4 };
 
 typedef struct cmi_param_spec {
-    const char *name;        /* "kernel", "bias" */
+    const char *name; /* "kernel", "bias" */
     cmi_shape shape;
     const char *initializer; /* a spec; borrowed from the config, or static */
 } cmi_param_spec;
@@ -39,11 +51,11 @@ typedef struct cmi_layer_spec {
     cmi_shape out;
     int params;
     cmi_param_spec param[CMI_MAX_PARAMS];
-    int saved;                        /* tensors kept from forward to backward */
+    int saved;                          /* tensors kept from forward to backward */
     int64_t saved_count[CMI_MAX_SAVED]; /* floats per row */
-    int64_t scratch_count;            /* floats per row, content lost after each call */
-    bool alias;                       /* y is x under another shape: forward and backward are not called */
-    bool needs_x, needs_y;            /* what backward reads */
+    int64_t scratch_count;              /* floats per row, content lost after each call */
+    bool alias;            /* y is x under another shape: forward and backward are not called */
+    bool needs_x, needs_y; /* what backward reads */
 } cmi_layer_spec;
 
 /* One call of forward or backward.  Reads and writes are listed at the descriptor. */
@@ -53,31 +65,32 @@ typedef struct cmi_pass {
     cmi_shape in, out; /* of one row */
     size_t rows;       /* > 0 */
     bool training;
-    bool linear;       /* last layer only: leave the final activation out (the loss works on logits) */
-    cmi_draw draw;     /* names the random numbers of this layer and step */
+    bool linear;   /* last layer only: leave the final activation out (the loss works on logits) */
+    cmi_draw draw; /* names the random numbers of this layer and step */
     cmi_view x, y, dx, dy;
     const cmi_view *params, *grads, *saved;
     cmi_view scratch;
-    float grad_beta;   /* grads = grad_beta * grads + gradient; 0: grads are not read */
-    bool want_dx;      /* false for the first layer, dx is not there then */
-    bool want_grads;   /* false for a layer that is not trainable */
+    float grad_beta; /* grads = grad_beta * grads + gradient; 0: grads are not read */
+    bool want_dx;    /* false for the first layer, dx is not there then */
+    bool want_grads; /* false for a layer that is not trainable */
 } cmi_pass;
 
 typedef struct cmi_layer {
     cmi_entry entry;
     const char *class_name; /* Keras' spelling: "Dense" */
-    /* Pure.  CM_E_SHAPE or CM_E_INVALID says what does not fit; the caller adds the layer's name. */
+    /* Pure.  CM_E_SHAPE or CM_E_INVALID says what does not fit; the caller adds the layer's name.
+     */
     cm_status (*infer)(const void *config, const cmi_shape *in, cmi_layer_spec *spec);
     /* Reads x, params; writes y, saved. */
     cm_status (*forward)(const cmi_pass *pass);
-    /* Reads dy, params, saved, x if needs_x, y if needs_y; writes dx if want_dx and grads if want_grads.  dy may be
-     * destroyed. */
+    /* Reads dy, params, saved, x if needs_x, y if needs_y; writes dx if want_dx and grads if
+     * want_grads.  dy may be destroyed. */
     cm_status (*backward)(const cmi_pass *pass);
-    /* Name of the activation that makes the output ("softmax", "sigmoid", ...), which `linear` leaves out; NULL
-     * function: none. */
+    /* Name of the activation that makes the output ("softmax", "sigmoid", ...), which `linear`
+     * leaves out; NULL function: none. */
     const char *(*final_activation)(const void *config);
-    /* Configurations on which every layer is checked by the tests: {spec, shape of one row as text "4,3"}, ended by a
-     * NULL spec. */
+    /* Configurations on which every layer is checked by the tests: {spec, shape of one row as text
+     * "4,3"}, ended by a NULL spec. */
     const struct cmi_specimen {
         const char *spec, *in;
     } * specimens;

@@ -1,8 +1,9 @@
 /* names_public.c - the registries of this folder as programs see them (clmirror/layers.h).
  *
- * A kind is a registry; a name is one of its descriptors; a key is a row of the descriptor's field table.  So the
- * listing cannot differ from what the parser accepts.  Metrics have two names more than their registry: the wishes
- * "accuracy" and "crossentropy", which metrics.c resolves when output and labels are known.  Any thread. */
+ * A kind is a registry; a name is one of its descriptors; a key is a row of the descriptor's field
+ * table.  So the listing cannot differ from what the parser accepts.  Metrics have two names more
+ * than their registry: the wishes "accuracy" and "crossentropy", which metrics.c resolves when
+ * output and labels are known.  Any thread. */
 #include <clmirror/layers.h>
 #include "nn/activation.h"
 #include "nn/init.h"

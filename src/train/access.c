@@ -1,4 +1,5 @@
-/* access.c - weights in and out, shapes, counters, summary: what a program asks of a built model. */
+/* access.c - weights in and out, shapes, counters, summary: what a program asks of a built model.
+ */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -11,16 +12,19 @@ int cm_model_weight_count(const cm_model *model)
     return model && model->built ? model->plan.tensor_count : 0;
 }
 
-static cm_status find_weight(const cm_model *model, int index, const char *call, const cmi_tensor_place **tensor)
+static cm_status find_weight(const cm_model *model, int index, const char *call,
+                             const cmi_tensor_place **tensor)
 {
     if (!model) return cmi_error(CM_E_INVALID, "%s: model is NULL", call);
     if (!model->built)
-        return cmi_error(CM_E_STATE, "%s: \"%s\" has no weights before it is built: give the first layer an input_shape "
-                                     "and call cm_model_build, or call fit or predict",
-                         call, model->layers.name);
+        return cmi_error(
+            CM_E_STATE,
+            "%s: \"%s\" has no weights before it is built: give the first layer an input_shape "
+            "and call cm_model_build, or call fit or predict",
+            call, model->layers.name);
     if (index < 0 || index >= model->plan.tensor_count)
-        return cmi_error(CM_E_INVALID, "%s: weight %d; \"%s\" has weights 0 ... %d", call, index, model->layers.name,
-                         model->plan.tensor_count - 1);
+        return cmi_error(CM_E_INVALID, "%s: weight %d; \"%s\" has weights 0 ... %d", call, index,
+                         model->layers.name, model->plan.tensor_count - 1);
     *tensor = &model->plan.tensors[model->plan.weight_order[index]];
     return CM_OK;
 }
@@ -38,7 +42,8 @@ cm_status cm_model_weight_info(const cm_model *model, int index, cm_weight_info 
     info->layer = node->name;
     info->name = spec->name;
     info->rank = spec->shape.rank;
-    for (int i = 0; i < spec->shape.rank; i++) info->shape[i] = spec->shape.dim[i];
+    for (int i = 0; i < spec->shape.rank; i++)
+        info->shape[i] = spec->shape.dim[i];
     info->count = tensor->count;
     info->trainable = tensor->trainable;
     return CM_OK;
@@ -56,28 +61,32 @@ static cm_status read_weight(void *argument, cm_model *model, int rank)
     weight_work *work = argument;
 
     if (rank != work->rank) return CM_OK;
-    return cmi_replica_read_params(model->replicas[rank], work->tensor->offset, work->tensor->count, work->out);
+    return cmi_replica_read_params(model->replicas[rank], work->tensor->offset, work->tensor->count,
+                                   work->out);
 }
 
 static cm_status write_weight(void *argument, cm_model *model, int rank)
 {
     weight_work *work = argument;
 
-    return cmi_replica_write_params(model->replicas[rank], work->tensor->offset, work->tensor->count, work->in);
+    return cmi_replica_write_params(model->replicas[rank], work->tensor->offset,
+                                    work->tensor->count, work->in);
 }
 
-static cm_status check_count(const cm_model *model, const cmi_tensor_place *tensor, const void *values, size_t count,
-                             const char *call)
+static cm_status check_count(const cm_model *model, const cmi_tensor_place *tensor,
+                             const void *values, size_t count, const char *call)
 {
     const cmi_node *node = &model->layers.nodes[tensor->node];
 
     if (values && count == tensor->count) return CM_OK;
-    return cmi_error(values ? CM_E_SHAPE : CM_E_INVALID, "%s: \"%s\" of layer \"%s\" has %zu values, %s %zu", call,
+    return cmi_error(values ? CM_E_SHAPE : CM_E_INVALID,
+                     "%s: \"%s\" of layer \"%s\" has %zu values, %s %zu", call,
                      node->spec.param[tensor->param].name, node->name, tensor->count,
                      values ? "the array has" : "the array is NULL, count", count);
 }
 
-/* From the lowest replica that has all updates and answers: the device of another may be what failed. */
+/* From the lowest replica that has all updates and answers: the device of another may be what
+ * failed. */
 static cm_status read_any(cm_model *model, weight_work *work)
 {
     uint64_t newest = atomic_load(&model->applied[cmi_model_healthy(model)]);
@@ -95,12 +104,14 @@ static cm_status read_any(cm_model *model, weight_work *work)
 static cm_status read_one(cm_model *model, weight_work *work, bool heal)
 {
     if (model->strategy->workers[work->rank].gone)
-        return cmi_error(CM_E_STATE, "replica %d: %s stopped answering", work->rank, model->strategy->names[work->rank]);
+        return cmi_error(CM_E_STATE, "replica %d: %s stopped answering", work->rank,
+                         model->strategy->names[work->rank]);
     if (heal && !atomic_load(&model->strategy->lost)) CM_TRY(cmi_model_heal(model));
     return cmi_model_run(model, read_weight, work);
 }
 
-static cm_status get_weight(cm_model *model, int replica, int index, float *values, size_t count, const char *call)
+static cm_status get_weight(cm_model *model, int replica, int index, float *values, size_t count,
+                            const char *call)
 {
     weight_work work = {.rank = replica, .out = values};
     bool leave = false;
@@ -120,11 +131,13 @@ cm_status cm_model_get_weight(cm_model *model, int index, float *values, size_t 
     return get_weight(model, -1, index, values, count, "cm_model_get_weight");
 }
 
-cm_status cm_model_get_replica_weight(cm_model *model, int replica, int index, float *values, size_t count)
+cm_status cm_model_get_replica_weight(cm_model *model, int replica, int index, float *values,
+                                      size_t count)
 {
     cmi_error_clear();
     if (model && model->strategy && (replica < 0 || replica >= model->strategy->ranks))
-        return cmi_error(CM_E_INVALID, "cm_model_get_replica_weight: replica %d of %d", replica, model->strategy->ranks);
+        return cmi_error(CM_E_INVALID, "cm_model_get_replica_weight: replica %d of %d", replica,
+                         model->strategy->ranks);
     return get_weight(model, replica, index, values, count, "cm_model_get_replica_weight");
 }
 
@@ -150,14 +163,17 @@ cm_status cm_model_set_weight(cm_model *model, int index, const float *values, s
 cm_status cm_model_output_shape(const cm_model *model, int64_t shape[CM_MAX_RANK], int *rank)
 {
     cmi_error_clear();
-    if (!model || !shape || !rank) return cmi_error(CM_E_INVALID, "cm_model_output_shape: an argument is NULL");
+    if (!model || !shape || !rank)
+        return cmi_error(CM_E_INVALID, "cm_model_output_shape: an argument is NULL");
     *rank = 0;
     if (!model->layers.has_input)
-        return cmi_error(CM_E_STATE, "cm_model_output_shape: the input shape of \"%s\" is not known yet",
+        return cmi_error(CM_E_STATE,
+                         "cm_model_output_shape: the input shape of \"%s\" is not known yet",
                          model->layers.name);
     const cmi_shape *out = cmi_sequential_output(&model->layers);
     *rank = out->rank;
-    for (int i = 0; i < out->rank; i++) shape[i] = out->dim[i];
+    for (int i = 0; i < out->rank; i++)
+        shape[i] = out->dim[i];
     return CM_OK;
 }
 
@@ -189,8 +205,9 @@ cm_status cm_model_summary(cm_model *model, cm_output output, void *user)
     facts.fixed_batch = model->fixed_batch;
     facts.color = !output && isatty(STDOUT_FILENO);
     if (model->built && model->compiled && model->trained) {
-        int64_t per_parameter = model->optim->variables ? model->optim->variables(model->optim_config)
-                                                        : model->optim->slots(model->optim_config);
+        int64_t per_parameter = model->optim->variables
+                                    ? model->optim->variables(model->optim_config)
+                                    : model->optim->slots(model->optim_config);
         for (int t = 0; t < model->plan.trainable_count; t++)
             facts.optimizer_variables += per_parameter * (int64_t)model->plan.tensors[t].count;
         /* Keras counts the learning rate (float32) and the iteration (int64) too. */

@@ -1,16 +1,20 @@
-/* check.c - CLMIRROR_CHECK=replicas: before and after every step all replicas must hold the same parameters, bit by bit.
+/* check.c - CLMIRROR_CHECK=replicas: before and after every step all replicas must hold the same
+ * parameters, bit by bit.
  *
- * Each rank hashes its parameters, tensor by tensor, and the ranks exchange the hashes.  When one differs, rank 0 and the
- * first rank that differs from it exchange the tensor, so that the error can name the element.  A debug mode: it allocates and maps.
+ * Each rank hashes its parameters, tensor by tensor, and the ranks exchange the hashes.  When one
+ * differs, rank 0 and the first rank that differs from it exchange the tensor, so that the error
+ * can name the element.  A debug mode: it allocates and maps.
  *
- * Called by every worker before each step, since a sharded update would spread and so hide a difference, and after it. */
+ * Called by every worker before each step, since a sharded update would spread and so hide a
+ * difference, and after it. */
 #include <string.h>
 #include "base/hash.h"
 #include "base/knob.h"
 #include "base/mem.h"
 #include "train/train.h"
 
-static cm_status name_difference(cm_model *model, int rank, int tensor, int other, const float *params)
+static cm_status name_difference(cm_model *model, int rank, int tensor, int other,
+                                 const float *params)
 {
     const cmi_tensor_place *place = &model->plan.tensors[tensor];
     const cmi_node *node = &model->layers.nodes[place->node];
@@ -20,13 +24,15 @@ static cm_status name_difference(cm_model *model, int rank, int tensor, int othe
 
     CM_TRY(cmi_alloc((size_t)model->strategy->ranks, bytes, (void **)&all));
     status = cmi_comm_all_gather(model->strategy->comm, rank, params + place->offset, bytes, all);
-    const float *first = (const float *)(void *)all, *second = (const float *)(void *)(all + (size_t)other * bytes);
+    const float *first = (const float *)(void *)all,
+                *second = (const float *)(void *)(all + (size_t)other * bytes);
     for (size_t i = 0; i < place->count && !status; i++)
         if (memcmp(&first[i], &second[i], sizeof(float)))
-            status = cmi_error(CM_E_REPLICAS,
-                               "replicas differ: \"%s\" of layer \"%s\", element %zu: %.9g on %s, %.9g on %s",
-                               node->spec.param[place->param].name, node->name, i, (double)first[i],
-                               model->strategy->names[0], (double)second[i], model->strategy->names[other]);
+            status = cmi_error(
+                CM_E_REPLICAS,
+                "replicas differ: \"%s\" of layer \"%s\", element %zu: %.9g on %s, %.9g on %s",
+                node->spec.param[place->param].name, node->name, i, (double)first[i],
+                model->strategy->names[0], (double)second[i], model->strategy->names[other]);
     cmi_free(all);
     return status ? status : cmi_error(CM_E_REPLICAS, "replicas differed, but not any more");
 }
@@ -42,7 +48,8 @@ static cm_status compare(cm_model *model, int rank, const float *params)
     for (int t = 0; t < tensors; t++)
         mine[t] = cmi_hash(CMI_HASH_START, params + model->plan.tensors[t].offset,
                            model->plan.tensors[t].count * sizeof(float));
-    CM_TRY_GOTO(done, cmi_comm_all_gather(model->strategy->comm, rank, mine, (size_t)tensors * sizeof *mine, all));
+    CM_TRY_GOTO(done, cmi_comm_all_gather(model->strategy->comm, rank, mine,
+                                          (size_t)tensors * sizeof *mine, all));
     for (int t = 0; t < tensors; t++)
         for (int r = 1; r < ranks; r++)
             if (all[r * tensors + t] != all[t]) {

@@ -1,6 +1,7 @@
 /* compile.c - cm_model_compile: optimiser, loss and metrics from their texts.
  *
- * Everything is read before anything of an earlier compile is given up, so a typing error leaves the model as it was.
+ * Everything is read before anything of an earlier compile is given up, so a typing error leaves
+ * the model as it was.
  *
  * Called by the threads of the user, never while a call is running. */
 #include <string.h>
@@ -24,8 +25,8 @@ static void free_parts(parts *p)
 
 void cmi_compile_free(cm_model *model)
 {
-    parts old = {model->optim, model->optim_config, model->objective.loss, model->objective.loss_config,
-                 model->metrics_text};
+    parts old = {model->optim, model->optim_config, model->objective.loss,
+                 model->objective.loss_config, model->metrics_text};
 
     cmi_metrics_free(model);
     free_parts(&old);
@@ -40,13 +41,15 @@ static cm_status read_parts(const cm_compile_options *options, parts *p)
 {
     const cmi_entry *entry = NULL;
 
-    CM_TRY_CTX(cmi_registry_parse(&cmi_optim_registry, options->optimizer ? options->optimizer : "rmsprop", &entry,
+    CM_TRY_CTX(cmi_registry_parse(&cmi_optim_registry,
+                                  options->optimizer ? options->optimizer : "rmsprop", &entry,
                                   &p->optim_config),
                "optimizer");
     p->optim = (const cmi_optim *)entry;
     CM_TRY(cmi_optim_check(p->optim, p->optim_config));
     if (options->loss) {
-        CM_TRY_CTX(cmi_registry_parse(&cmi_loss_registry, options->loss, &entry, &p->loss_config), "loss");
+        CM_TRY_CTX(cmi_registry_parse(&cmi_loss_registry, options->loss, &entry, &p->loss_config),
+                   "loss");
         p->loss = (const cmi_loss *)entry;
     }
     CM_TRY(cmi_strdup(options->metrics ? options->metrics : "", &p->metrics));
@@ -58,11 +61,13 @@ static cm_status check_scope(const cm_model *model)
     const cm_strategy *scope = cmi_scope_current();
 
     if (scope && scope != model->strategy)
-        return cmi_error(CM_E_SCOPE,
-                         "model creation must happen inside the scope: \"%s\" was created %s; move its "
-                         "cm_sequential_create and cm_model_add between cm_strategy_scope_begin(strategy) and "
-                         "cm_strategy_scope_end(strategy)",
-                         model->layers.name, model->had_scope ? "in the scope of another strategy" : "outside of it");
+        return cmi_error(
+            CM_E_SCOPE,
+            "model creation must happen inside the scope: \"%s\" was created %s; move its "
+            "cm_sequential_create and cm_model_add between cm_strategy_scope_begin(strategy) and "
+            "cm_strategy_scope_end(strategy)",
+            model->layers.name,
+            model->had_scope ? "in the scope of another strategy" : "outside of it");
     if (model->had_scope && !model->strategy)
         return cmi_error(CM_E_STATE, "the strategy of \"%s\" was destroyed", model->layers.name);
     return cmi_model_idle(model);

@@ -1,9 +1,10 @@
 /* feed.c - from the arrays of a cm_data to the feed of a replica.
  *
- * Workers gather the rows of their own shard straight into the mapped feed.  uint8 pixels stay bytes until they are on the
- * device; labels are turned here into the form that loss and metrics read: class numbers (int32) or vectors (float).
- * Everything that can be wrong with data is found before the first step, on the caller's thread: shapes, class numbers
- * out of range, numbers that are not finite (CLMIRROR_CHECK=nan).
+ * Workers gather the rows of their own shard straight into the mapped feed.  uint8 pixels stay
+ * bytes until they are on the device; labels are turned here into the form that loss and metrics
+ * read: class numbers (int32) or vectors (float). Everything that can be wrong with data is found
+ * before the first step, on the caller's thread: shapes, class numbers out of range, numbers that
+ * are not finite (CLMIRROR_CHECK=nan).
  *
  * Checks: thread of the public call.  cmi_feed_fill: workers; reads shared arrays only. */
 #include <math.h>
@@ -17,9 +18,12 @@
 static double label_at(const cm_tensor *y, int64_t i)
 {
     switch (y->dtype) {
-    case CM_DTYPE_INT32: return ((const int32_t *)y->data)[i];
-    case CM_DTYPE_UINT8: return ((const uint8_t *)y->data)[i];
-    default: return (double)((const float *)y->data)[i];
+    case CM_DTYPE_INT32:
+        return ((const int32_t *)y->data)[i];
+    case CM_DTYPE_UINT8:
+        return ((const uint8_t *)y->data)[i];
+    default:
+        return (double)((const float *)y->data)[i];
     }
 }
 
@@ -54,26 +58,30 @@ static cm_status check_label_shape(const cm_model *model, const cm_tensor *y, co
 
     if (per_row == wanted) return CM_OK;
     if (classes && want.rank) want.rank--;
-    return cmi_error(CM_E_SHAPE,
-                     "%s: rows of y have shape %s; the output %s with loss \"%s\" needs %s%s", what,
-                     cmi_shape_text(&row, true, have, sizeof have), cmi_shape_text(out, true, output, sizeof output),
-                     model->objective.loss->entry.name, cmi_shape_text(&want, true, need, sizeof need),
-                     classes                                     ? " (one class number each)"
-                     : per_row == output_items(model)            ? "; for class numbers use "
-                                                                   "sparse_categorical_crossentropy"
-                                                                 : "");
+    return cmi_error(
+        CM_E_SHAPE, "%s: rows of y have shape %s; the output %s with loss \"%s\" needs %s%s", what,
+        cmi_shape_text(&row, true, have, sizeof have),
+        cmi_shape_text(out, true, output, sizeof output), model->objective.loss->entry.name,
+        cmi_shape_text(&want, true, need, sizeof need),
+        classes                          ? " (one class number each)"
+        : per_row == output_items(model) ? "; for class numbers use "
+                                           "sparse_categorical_crossentropy"
+                                         : "");
 }
 
 static cm_status check_classes(const cm_model *model, const cm_tensor *y, const char *what)
 {
-    int64_t classes = output_classes(model), per_row = cmi_tensor_row_count(y), n = cmi_tensor_rows(y) * per_row;
+    int64_t classes = output_classes(model), per_row = cmi_tensor_row_count(y),
+            n = cmi_tensor_rows(y) * per_row;
 
     for (int64_t i = 0; i < n; i++) {
         double label = label_at(y, i);
         if (label >= 0 && label < (double)classes && label == floor(label)) continue;
-        return cmi_error(CM_E_INVALID, "%s: sample %lld has label %g, classes are whole numbers 0 ... %lld (the last layer "
-                                       "has %lld outputs)",
-                         what, (long long)(i / per_row), label, (long long)classes - 1, (long long)classes);
+        return cmi_error(
+            CM_E_INVALID,
+            "%s: sample %lld has label %g, classes are whole numbers 0 ... %lld (the last layer "
+            "has %lld outputs)",
+            what, (long long)(i / per_row), label, (long long)classes - 1, (long long)classes);
     }
     return CM_OK;
 }
@@ -85,8 +93,9 @@ static cm_status check_finite(const cm_tensor *x, const char *what)
     if (x->dtype != CM_DTYPE_FLOAT32) return CM_OK;
     for (int64_t i = 0; i < n; i++)
         if (!isfinite(((const float *)x->data)[i]))
-            return cmi_error(CM_E_NUMERIC, "%s: x is not finite in row %lld, element %lld: %g", what,
-                             (long long)(i / per_row), (long long)(i % per_row), (double)((const float *)x->data)[i]);
+            return cmi_error(CM_E_NUMERIC, "%s: x is not finite in row %lld, element %lld: %g",
+                             what, (long long)(i / per_row), (long long)(i % per_row),
+                             (double)((const float *)x->data)[i]);
     return CM_OK;
 }
 
@@ -98,7 +107,9 @@ cm_status cmi_feed_check(cm_model *model, const cm_data *data, const char *what,
     CM_TRY(cmi_metrics_resolve(model));
     if (model->objective.class_labels) CM_TRY(check_classes(model, &data->y, what));
     if (model->objective.class_labels && model->objective.vector_labels)
-        return cmi_error(CM_E_SHAPE, "%s: loss and metrics want labels of different forms, class numbers and vectors", what);
+        return cmi_error(
+            CM_E_SHAPE,
+            "%s: loss and metrics want labels of different forms, class numbers and vectors", what);
     return CM_OK;
 }
 
@@ -108,7 +119,8 @@ cmi_feed_spec cmi_feed_spec_of(const cm_model *model, const cm_data *data)
                            .x_scale = data->x.scale == 0.0 ? 1.0f : (float)data->x.scale,
                            .x_count = (size_t)cmi_tensor_row_count(&data->x),
                            .items = (size_t)output_items(model),
-                           .label_count = (size_t)shape_product(cmi_sequential_output(&model->layers))};
+                           .label_count =
+                               (size_t)shape_product(cmi_sequential_output(&model->layers))};
 }
 
 /* ---- weights ---- */
@@ -131,7 +143,9 @@ static int64_t class_of(const cm_tensor *y, int64_t row)
 
 static double weight_of(const cmi_source *source, int64_t row)
 {
-    double weight = source->data.sample_weight.data ? (double)((const float *)source->data.sample_weight.data)[row] : 1.0;
+    double weight = source->data.sample_weight.data
+                        ? (double)((const float *)source->data.sample_weight.data)[row]
+                        : 1.0;
 
     if (source->class_weight) {
         int64_t class = class_of(&source->data.y, row);
@@ -145,7 +159,8 @@ double cmi_feed_weight(const cm_model *model, const cmi_source *source, int64_t 
     double sum = 0;
 
     if (!cmi_feed_weighted(source)) return (double)((end - begin) * output_items(model));
-    for (int64_t i = begin; i < end; i++) sum += weight_of(source, source->order[i]);
+    for (int64_t i = begin; i < end; i++)
+        sum += weight_of(source, source->order[i]);
     return sum * (double)output_items(model);
 }
 
@@ -161,7 +176,8 @@ static void gather_x(const cm_tensor *x, const uint32_t *order, int64_t count, v
     float *out = dst;
     for (int64_t r = 0; r < count; r++) {
         const int32_t *row = (const int32_t *)x->data + (int64_t)order[r] * n;
-        for (int64_t i = 0; i < n; i++) *out++ = (float)row[i];
+        for (int64_t i = 0; i < n; i++)
+            *out++ = (float)row[i];
     }
 }
 
@@ -181,7 +197,8 @@ static void gather_labels(const cm_tensor *y, const uint32_t *order, int64_t cou
         }
 }
 
-cm_status cmi_feed_fill(const cm_model *model, cmi_replica *replica, const cmi_source *source, int64_t begin, int64_t end)
+cm_status cmi_feed_fill(const cm_model *model, cmi_replica *replica, const cmi_source *source,
+                        int64_t begin, int64_t end)
 {
     const uint32_t *order = source->order + begin;
     int64_t count = end - begin, items = output_items(model);
@@ -193,7 +210,8 @@ cm_status cmi_feed_fill(const cm_model *model, cmi_replica *replica, const cmi_s
     if (source->labels) gather_labels(&source->data.y, order, count, &feed);
     for (int64_t r = 0; r < count && weighted; r++) {
         float weight = (float)weight_of(source, order[r]);
-        for (int64_t t = 0; t < items; t++) feed.weight[r * items + t] = weight;
+        for (int64_t t = 0; t < items; t++)
+            feed.weight[r * items + t] = weight;
     }
     return cmi_replica_feed_end(replica, (size_t)count, weighted);
 }

@@ -1,8 +1,9 @@
 /* fit.c - training: epochs, validation, callbacks, history.
  *
- * The caller's thread makes the epoch's order, hands the workers one job per epoch (one per step when somebody listens to
- * batches), and in between evaluates, calls back and records.  Order and masks are functions of the seed and of the counts of
- * epochs and steps that this model was trained so far, so they go on over a second fit. */
+ * The caller's thread makes the epoch's order, hands the workers one job per epoch (one per step
+ * when somebody listens to batches), and in between evaluates, calls back and records.  Order and
+ * masks are functions of the seed and of the counts of epochs and steps that this model was trained
+ * so far, so they go on over a second fit. */
 #include <math.h>
 #include <string.h>
 #include "base/log.h"
@@ -17,7 +18,7 @@ typedef struct fit {
     cm_fit_options options;
     cmi_source train, validation; /* validation.rows 0: none */
     uint32_t *order, *validation_order;
-    int64_t steps;                /* per epoch */
+    int64_t steps; /* per epoch */
     uint64_t seed;
     cm_history *history;
     cm_logs logs;
@@ -28,17 +29,25 @@ typedef struct fit {
 
 static cm_status check_options(const cm_fit_options *o)
 {
-    if (o->batch_size < 0) return cmi_error(CM_E_INVALID, "batch_size %lld; at least 1", (long long)o->batch_size);
+    if (o->batch_size < 0)
+        return cmi_error(CM_E_INVALID, "batch_size %lld; at least 1", (long long)o->batch_size);
     if (o->validation_batch_size < 0)
-        return cmi_error(CM_E_INVALID, "validation_batch_size %lld; at least 1", (long long)o->validation_batch_size);
-    if (o->epochs < CM_EPOCHS_NONE) return cmi_error(CM_E_INVALID, "epochs %d; 0 for the default 1, or more", o->epochs);
-    if (o->initial_epoch < 0) return cmi_error(CM_E_INVALID, "initial_epoch %d; at least 0", o->initial_epoch);
+        return cmi_error(CM_E_INVALID, "validation_batch_size %lld; at least 1",
+                         (long long)o->validation_batch_size);
+    if (o->epochs < CM_EPOCHS_NONE)
+        return cmi_error(CM_E_INVALID, "epochs %d; 0 for the default 1, or more", o->epochs);
+    if (o->initial_epoch < 0)
+        return cmi_error(CM_E_INVALID, "initial_epoch %d; at least 0", o->initial_epoch);
     if (!(o->validation_split >= 0 && o->validation_split < 1))
-        return cmi_error(CM_E_INVALID, "validation_split %g; at least 0 and less than 1", o->validation_split);
-    if (o->validation_freq < 0) return cmi_error(CM_E_INVALID, "validation_freq %d; at least 1", o->validation_freq);
-    if (o->verbose < 0 || o->verbose > 2) return cmi_error(CM_E_INVALID, "verbose %d; 0, 1 or 2", o->verbose);
+        return cmi_error(CM_E_INVALID, "validation_split %g; at least 0 and less than 1",
+                         o->validation_split);
+    if (o->validation_freq < 0)
+        return cmi_error(CM_E_INVALID, "validation_freq %d; at least 1", o->validation_freq);
+    if (o->verbose < 0 || o->verbose > 2)
+        return cmi_error(CM_E_INVALID, "verbose %d; 0, 1 or 2", o->verbose);
     if (o->class_weight_count < 0 || (o->class_weight_count && !o->class_weight))
-        return cmi_error(CM_E_INVALID, "class_weight_count %d without class_weight", o->class_weight_count);
+        return cmi_error(CM_E_INVALID, "class_weight_count %d without class_weight",
+                         o->class_weight_count);
     if (o->callbacks_count < 0 || (o->callbacks_count && !o->callbacks))
         return cmi_error(CM_E_INVALID, "callbacks_count %d without callbacks", o->callbacks_count);
     for (int c = 0; c < o->class_weight_count; c++)
@@ -74,15 +83,16 @@ static cm_status split(fit *f, const cm_data *data, cm_data *validation)
     } else if (share > 0) {
         int64_t training = (int64_t)floor((double)rows * (1.0 - share));
         if (training < 1 || training >= rows)
-            return cmi_error(CM_E_INVALID, "validation_split %g of %lld rows leaves one part empty", share,
-                             (long long)rows);
+            return cmi_error(CM_E_INVALID, "validation_split %g of %lld rows leaves one part empty",
+                             share, (long long)rows);
         f->train.data = cm_data_slice(data, 0, training);
         *validation = cm_data_slice(data, training, rows);
     }
     return CM_OK;
 }
 
-static cm_status prepare_source(cmi_source *source, const cm_data *data, int64_t batch_size, uint32_t **order)
+static cm_status prepare_source(cmi_source *source, const cm_data *data, int64_t batch_size,
+                                uint32_t **order)
 {
     source->data = *data;
     source->rows = cmi_tensor_rows(&data->x);
@@ -100,12 +110,15 @@ static cm_status prepare(fit *f, const cm_data *data)
     cm_data validation;
 
     if (!model->compiled)
-        return cmi_error(CM_E_STATE, "\"%s\" is not compiled; call cm_model_compile first", model->layers.name);
+        return cmi_error(CM_E_STATE, "\"%s\" is not compiled; call cm_model_compile first",
+                         model->layers.name);
     if (!model->objective.loss)
         return cmi_error(CM_E_STATE, "\"%s\" was compiled without a loss", model->layers.name);
     CM_TRY(cmi_data_check(data, "data", true));
     if (f->options.class_weight && data->sample_weight.data)
-        return cmi_error(CM_E_INVALID, "class_weight and sample_weight together; put the class weights into sample_weight");
+        return cmi_error(
+            CM_E_INVALID,
+            "class_weight and sample_weight together; put the class weights into sample_weight");
     CM_TRY(split(f, data, &validation));
     CM_TRY(prepare_source(&f->train, &f->train.data, f->options.batch_size, &f->order));
     f->train.class_weight = f->options.class_weight;
@@ -115,11 +128,13 @@ static cm_status prepare(fit *f, const cm_data *data)
     CM_TRY(cmi_model_ensure_built(model, &row, f->train.batch_size));
     if (validation.x.data) {
         cmi_shape other = cmi_tensor_row_shape(&validation.x);
-        CM_TRY(prepare_source(&f->validation, &validation, f->options.validation_batch_size, &f->validation_order));
+        CM_TRY(prepare_source(&f->validation, &validation, f->options.validation_batch_size,
+                              &f->validation_order));
         CM_TRY_CTX(cmi_model_ensure_built(model, &other, 0), "validation data");
         char what[64] = "validation_data";
         if (!f->options.validation_data)
-            (void)cmi_format(what, sizeof what, "validation part, rows from %lld on", (long long)f->train.rows);
+            (void)cmi_format(what, sizeof what, "validation part, rows from %lld on",
+                             (long long)f->train.rows);
         CM_TRY(cmi_feed_check(model, &validation, what, true));
     }
     CM_TRY(cmi_feed_check(model, &f->train.data, "data", true));
@@ -129,15 +144,16 @@ static cm_status prepare(fit *f, const cm_data *data)
 
 /* ---- callbacks ---- */
 
-/* Calls one member of all callbacks, in order; `arguments` is the bracketed list, in which `user` is the callback's. */
-#define CALL(f, member, arguments)                                                                                     \
-    do {                                                                                                               \
-        cmi_callback_begin((f)->model->strategy);                                                                      \
-        for (int i = 0; i < (f)->options.callbacks_count; i++) {                                                       \
-            void *user = (f)->options.callbacks[i].user;                                                               \
-            if ((f)->options.callbacks[i].member) (f)->options.callbacks[i].member arguments;                          \
-        }                                                                                                              \
-        cmi_callback_end();                                                                                            \
+/* Calls one member of all callbacks, in order; `arguments` is the bracketed list, in which `user`
+ * is the callback's. */
+#define CALL(f, member, arguments)                                                                 \
+    do {                                                                                           \
+        cmi_callback_begin((f)->model->strategy);                                                  \
+        for (int i = 0; i < (f)->options.callbacks_count; i++) {                                   \
+            void *user = (f)->options.callbacks[i].user;                                           \
+            if ((f)->options.callbacks[i].member) (f)->options.callbacks[i].member arguments;      \
+        }                                                                                          \
+        cmi_callback_end();                                                                        \
     } while (0)
 
 static bool batches_wanted(const fit *f)
@@ -157,7 +173,8 @@ static int64_t rows_until(const fit *f, int64_t step)
 }
 
 /* Runs steps [begin, end) as one job; *done is the step after the last that ran. */
-static cm_status run_range(fit *f, int epoch, int64_t begin, int64_t end, cmi_progress *progress, int64_t *done)
+static cm_status run_range(fit *f, int epoch, int64_t begin, int64_t end, cmi_progress *progress,
+                           int64_t *done)
 {
     cm_model *model = f->model;
     cmi_steps steps;
@@ -221,7 +238,8 @@ static cm_status run_epoch(fit *f, int epoch)
     }
     CALL(f, epoch_begin, (user, epoch));
     cmi_epoch_order(f->seed, model->epochs, f->train.rows, !f->options.no_shuffle, f->order);
-    cmi_progress_begin(&progress, f->options.verbose, f->options.output, f->options.output_user, f->steps);
+    cmi_progress_begin(&progress, f->options.verbose, f->options.output, f->options.output_user,
+                       f->steps);
     cm_status status = batches_wanted(f) ? run_batches(f, epoch, &progress, &done)
                                          : run_range(f, epoch, 0, f->steps, &progress, &done);
     if (status || done < f->steps) {
@@ -231,7 +249,8 @@ static cm_status run_epoch(fit *f, int epoch)
     }
     model->epochs++;
     status = validate(f, epoch);
-    /* A stop during validation leaves the epoch without its val_ values; it was trained all the same. */
+    /* A stop during validation leaves the epoch without its val_ values; it was trained all the
+     * same. */
     if (status == CM_E_ABORTED && atomic_load(&model->stop)) status = CM_OK;
     if (status) {
         cmi_progress_abandon(&progress);
@@ -255,7 +274,8 @@ static cm_status run(fit *f, const cm_data *data)
     return CM_OK;
 }
 
-cm_status cm_model_fit(cm_model *model, const cm_data *data, const cm_fit_options *options, cm_history **history)
+cm_status cm_model_fit(cm_model *model, const cm_data *data, const cm_fit_options *options,
+                       cm_history **history)
 {
     static const cm_fit_options defaults;
     fit f = {.model = model, .options = options ? *options : defaults};

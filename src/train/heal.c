@@ -1,7 +1,8 @@
 /* heal.c - after a failure: makes all replicas hold the same parameters again.
  *
- * A step that failed behind its commit reached some replicas only, and set_weight may fail on one of them.  The counters
- * `applied` say which replicas have which updates; before the next call that trains or looks, the others get a copy.
+ * A step that failed behind its commit reached some replicas only, and set_weight may fail on one
+ * of them.  The counters `applied` say which replicas have which updates; before the next call that
+ * trains or looks, the others get a copy.
  *
  * Called by the thread of the public call. */
 #include "base/mem.h"
@@ -29,7 +30,9 @@ static cm_status read_healthy(void *argument, cm_model *model, int rank)
 
     if (rank != work->from) return CM_OK;
     /* Without slots everywhere they are about to be made anew. */
-    if (model->slots_made < 0) return cmi_replica_read_params(model->replicas[rank], 0, model->plan.param_count, work->arenas);
+    if (model->slots_made < 0)
+        return cmi_replica_read_params(model->replicas[rank], 0, model->plan.param_count,
+                                       work->arenas);
     return cmi_replica_read_all(model->replicas[rank], work->arenas);
 }
 
@@ -38,8 +41,11 @@ static cm_status write_stale(void *argument, cm_model *model, int rank)
     heal_work *work = argument;
     uint64_t newest = atomic_load(&model->applied[work->from]);
 
-    if (rank == work->from || (!model->parted && atomic_load(&model->applied[rank]) == newest)) return CM_OK;
-    if (model->slots_made < 0) return cmi_replica_write_params(model->replicas[rank], 0, model->plan.param_count, work->arenas);
+    if (rank == work->from || (!model->parted && atomic_load(&model->applied[rank]) == newest))
+        return CM_OK;
+    if (model->slots_made < 0)
+        return cmi_replica_write_params(model->replicas[rank], 0, model->plan.param_count,
+                                        work->arenas);
     return cmi_replica_write_all(model->replicas[rank], work->arenas);
 }
 
@@ -60,6 +66,7 @@ cm_status cmi_model_heal(cm_model *model)
         model->parted = false;
     }
     /* The model's count may have begun anew with another optimiser. */
-    for (int r = 0; r < model->strategy->ranks; r++) atomic_store(&model->applied[r], model->updates);
+    for (int r = 0; r < model->strategy->ranks; r++)
+        atomic_store(&model->applied[r], model->updates);
     return CM_OK;
 }

@@ -1,7 +1,7 @@
 /* history.c - the numbers of every epoch, by name.
  *
- * A name gets a column when it is first seen; columns keep that order.  val_ columns are shorter than the others when
- * validation does not run in every epoch.  One thread. */
+ * A name gets a column when it is first seen; columns keep that order.  val_ columns are shorter
+ * than the others when validation does not run in every epoch.  One thread. */
 #include <math.h>
 #include <string.h>
 #include "base/mem.h"
@@ -32,7 +32,8 @@ static cm_status find_column(cm_history *history, const char *name, column **out
             *out = &history->columns[i];
             return CM_OK;
         }
-    CM_TRY(cmi_realloc((size_t)history->column_count + 1, sizeof *history->columns, (void **)&history->columns));
+    CM_TRY(cmi_realloc((size_t)history->column_count + 1, sizeof *history->columns,
+                       (void **)&history->columns));
     column *made = &history->columns[history->column_count];
     *made = (column){0};
     CM_TRY(cmi_strdup(name, &made->name));
@@ -43,7 +44,8 @@ static cm_status find_column(cm_history *history, const char *name, column **out
 
 cm_status cmi_history_add(cm_history *history, int epoch, const cm_logs *logs)
 {
-    CM_TRY(cmi_realloc((size_t)history->epoch_count + 1, sizeof *history->epochs, (void **)&history->epochs));
+    CM_TRY(cmi_realloc((size_t)history->epoch_count + 1, sizeof *history->epochs,
+                       (void **)&history->epochs));
     for (int i = 0; i < logs->count; i++) {
         column *c = NULL;
         CM_TRY(find_column(history, logs->name[i], &c));

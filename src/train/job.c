@@ -1,24 +1,25 @@
 /* job.c - the job of a worker: a range of steps, run without the main thread.
  *
- * DESIGN.  The agreement.  All workers must run the same steps and look at their sums after the same step, although a stop
- * or the progress bar's wish for numbers may come at any moment.  One 64-bit word decides:
+ * DESIGN.  The agreement.  All workers must run the same steps and look at their sums after the
+ * same step, although a stop or the progress bar's wish for numbers may come at any moment.  One
+ * 64-bit word decides:
  *
  *     bit 63       stop
  *     bits 32..62  snapshot: one more than the step after which sums are published
  *     bits 0..31   go: how many steps are allowed
  *
- * A worker runs step s if s < go.  The first that wants step go raises it by compare-exchange, which fails if stop was set
- * meanwhile; in the same exchange it marks s as the snapshot step if main asked for one.  A step that was allowed is run by
- * all; after a stop no further one is.
+ * A worker runs step s if s < go.  The first that wants step go raises it by compare-exchange,
+ * which fails if stop was set meanwhile; in the same exchange it marks s as the snapshot step if
+ * main asked for one.  A step that was allowed is run by all; after a stop no further one is.
  *
- * The sums of a step are copied to the worker's cell under the job's mutex; main uses them when all cells stand at the
- * same step. */
+ * The sums of a step are copied to the worker's cell under the job's mutex; main uses them when all
+ * cells stand at the same step. */
 #include <string.h>
 #include "base/mem.h"
 #include "train/train.h"
 
 #define STOP        ((uint64_t)1 << 63)
-#define GO(w)       ((int64_t)((w) & 0xffffffffu))
+#define GO(w)       ((int64_t)((w)&0xffffffffu))
 #define SNAPSHOT(w) ((int64_t)((w) >> 32 & 0x7fffffffu))
 
 cm_status cmi_steps_init(cmi_steps *steps, cm_model *model, cmi_pass_kind kind)
@@ -56,8 +57,10 @@ bool cmi_steps_agree(cmi_steps *steps, int64_t step, bool *snapshot)
             *snapshot = SNAPSHOT(word) == index + 1;
             return true;
         }
-        /* Steps of evaluation and prediction have no collective that would end them when another rank has failed. */
-        if (word & STOP || atomic_load(&steps->model->stop) || cmi_comm_aborted(steps->model->strategy->comm)) {
+        /* Steps of evaluation and prediction have no collective that would end them when another
+         * rank has failed. */
+        if (word & STOP || atomic_load(&steps->model->stop) ||
+            cmi_comm_aborted(steps->model->strategy->comm)) {
             /* A stop that was only seen here must hold for the others too. */
             if (word & STOP) return false;
             cmi_steps_stop(steps);
@@ -101,7 +104,8 @@ bool cmi_steps_sums(cmi_steps *steps, int64_t *step, double *sums)
     cmi_mutex_lock(&steps->mutex);
     for (int r = 0; r < steps->model->strategy->ranks; r++) {
         same = same && steps->cells[r].step == steps->cells[0].step && steps->cells[r].step > 0;
-        for (int a = 0; a < arrays; a++) sums[a] += steps->cells[r].sums[a];
+        for (int a = 0; a < arrays; a++)
+            sums[a] += steps->cells[r].sums[a];
     }
     *step = steps->cells[0].step - 1;
     cmi_mutex_unlock(&steps->mutex);

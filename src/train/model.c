@@ -1,8 +1,9 @@
-/* model.c - the life of a model: created in a scope, layers added, compiled, built on all replicas, destroyed.
+/* model.c - the life of a model: created in a scope, layers added, compiled, built on all replicas,
+ * destroyed.
  *
- * A model belongs to one strategy for its whole life.  Outside any scope it gets a hidden strategy of one device when it
- * is built.  Building makes the plan and the initial weights once, on the caller's thread, and a replica on every
- * worker.
+ * A model belongs to one strategy for its whole life.  Outside any scope it gets a hidden strategy
+ * of one device when it is built.  Building makes the plan and the initial weights once, on the
+ * caller's thread, and a replica on every worker.
  *
  * Called by the threads of the user, one at a time (cmi_model_enter). */
 #include <stdarg.h>
@@ -39,7 +40,8 @@ cm_status cm_sequential_create(const char *name, cm_model **out)
     *out = NULL;
     if (!name) {
         unsigned number = atomic_fetch_add(&made, 1);
-        (void)cmi_format(automatic, sizeof automatic, number ? "sequential_%u" : "sequential", number);
+        (void)cmi_format(automatic, sizeof automatic, number ? "sequential_%u" : "sequential",
+                         number);
         name = automatic;
     }
     CM_TRY(CMI_NEW(1, &model));
@@ -63,7 +65,8 @@ cm_status cm_sequential_create(const char *name, cm_model **out)
 cm_status cmi_model_idle(const cm_model *model)
 {
     if (!model->strategy || !atomic_load(&model->strategy->busy)) return CM_OK;
-    return cmi_error(CM_E_STATE, "another call is running on the strategy of \"%s\"", model->layers.name);
+    return cmi_error(CM_E_STATE, "another call is running on the strategy of \"%s\"",
+                     model->layers.name);
 }
 
 cm_status cm_model_set_seed(cm_model *model, uint64_t seed)
@@ -72,9 +75,11 @@ cm_status cm_model_set_seed(cm_model *model, uint64_t seed)
     if (!model) return cmi_error(CM_E_INVALID, "cm_model_set_seed: model is NULL");
     CM_TRY_CTX(cmi_model_idle(model), "cm_model_set_seed");
     if (model->built)
-        return cmi_error(CM_E_STATE, "cm_model_set_seed: the weights of \"%s\" exist already; set the seed before the "
-                                     "model is built",
-                         model->layers.name);
+        return cmi_error(
+            CM_E_STATE,
+            "cm_model_set_seed: the weights of \"%s\" exist already; set the seed before the "
+            "model is built",
+            model->layers.name);
     model->seed = seed;
     return CM_OK;
 }
@@ -93,7 +98,9 @@ static cm_status add_all(cm_model *model, const char *text)
         if (status) return status;
         added++;
     }
-    if (!added) return cmi_error(CM_E_INVALID, "no layer in \"%s\"; write for instance \"dense units=10\"", text);
+    if (!added)
+        return cmi_error(CM_E_INVALID, "no layer in \"%s\"; write for instance \"dense units=10\"",
+                         text);
     return CM_OK;
 }
 
@@ -104,18 +111,22 @@ cm_status cm_model_add(cm_model *model, const char *format, ...)
     cm_status status = CM_OK;
 
     cmi_error_clear();
-    if (!model || !format) return cmi_error(CM_E_INVALID, "cm_model_add: %s is NULL", model ? "format" : "model");
+    if (!model || !format)
+        return cmi_error(CM_E_INVALID, "cm_model_add: %s is NULL", model ? "format" : "model");
     if (model->built)
-        return cmi_error(CM_E_STATE, "cm_model_add: \"%s\" is built already; add all layers before the first fit or "
-                                     "predict",
-                         model->layers.name);
+        return cmi_error(
+            CM_E_STATE,
+            "cm_model_add: \"%s\" is built already; add all layers before the first fit or "
+            "predict",
+            model->layers.name);
     CM_TRY_CTX(cmi_model_idle(model), "cm_model_add");
     va_start(arguments, format);
     va_copy(again, arguments);
     int length = cmi_vformat(NULL, 0, format, arguments);
     va_end(arguments);
     if (length < 0) {
-        status = cmi_error(CM_E_INVALID, "cm_model_add: the format \"%s\" cannot be printed", format);
+        status =
+            cmi_error(CM_E_INVALID, "cm_model_add: the format \"%s\" cannot be printed", format);
     } else {
         status = cmi_alloc((size_t)length + 1, 1, (void **)&text);
         if (!status) (void)cmi_vformat(text, (size_t)length + 1, format, again);
@@ -134,7 +145,8 @@ static cm_status enter(cm_model *model, const char *call, bool reading)
     if (!model) return cmi_error(CM_E_INVALID, "%s: model is NULL", call);
     if (!model->strategy) {
         if (model->had_scope)
-            return cmi_error(CM_E_STATE, "%s: the strategy of \"%s\" was destroyed", call, model->layers.name);
+            return cmi_error(CM_E_STATE, "%s: the strategy of \"%s\" was destroyed", call,
+                             model->layers.name);
         CM_TRY_CTX(cmi_strategy_create_hidden(&model->strategy), "%s", call);
         model->own_strategy = true;
         model->next = NULL;
@@ -150,7 +162,8 @@ cm_status cmi_model_enter(cm_model *model, const char *call)
 
 cm_status cmi_model_enter_reading(cm_model *model, const char *call, bool *leave)
 {
-    /* The mark belongs to the thread that runs the callback; another thread's call is refused by `busy` as ever. */
+    /* The mark belongs to the thread that runs the callback; another thread's call is refused by
+     * `busy` as ever. */
     *leave = !(model && model->strategy && cmi_in_callback(model->strategy));
     return *leave ? enter(model, call, true) : CM_OK;
 }
@@ -180,7 +193,8 @@ static cm_status create_replica(void *argument, cm_model *model, int rank)
 {
     const float *initial = argument;
 
-    CM_TRY(cmi_replica_create(model->strategy->streams[rank], &model->layers, &model->plan, &model->replicas[rank]));
+    CM_TRY(cmi_replica_create(model->strategy->streams[rank], &model->layers, &model->plan,
+                              &model->replicas[rank]));
     return cmi_replica_write_params(model->replicas[rank], 0, model->plan.param_count, initial);
 }
 
@@ -216,7 +230,8 @@ static void unbuild(cm_model *model)
     cmi_free(model->replicas);
     cmi_free((void *)model->rows_done);
     cmi_free((void *)model->applied);
-    for (int r = 0; model->lent && r < model->strategy->ranks; r++) cmi_free(model->lent[r].bucket);
+    for (int r = 0; model->lent && r < model->strategy->ranks; r++)
+        cmi_free(model->lent[r].bucket);
     cmi_free(model->lent);
     cmi_free(model->profile);
     model->profile = NULL;
@@ -250,8 +265,8 @@ static cm_status build(cm_model *model)
     cm_status status = CM_OK;
     int ranks = model->strategy->ranks;
 
-    CM_TRY_GOTO(done, cmi_plan_make(&model->layers, model->strategy->align_bytes, model->strategy->bucket_bytes,
-                                    &model->plan));
+    CM_TRY_GOTO(done, cmi_plan_make(&model->layers, model->strategy->align_bytes,
+                                    model->strategy->bucket_bytes, &model->plan));
     CM_TRY_GOTO(done, cmi_model_check_size(model));
     CM_TRY_GOTO(done, CMI_NEW(model->plan.param_count, &initial));
     CM_TRY_GOTO(done, cmi_weights_init(&model->layers, &model->plan, model->seed, initial));
@@ -282,13 +297,15 @@ cm_status cmi_model_check_size(const cm_model *model)
         uint64_t limit = cmi_device_get_facts(model->strategy->devices[r])->info.max_alloc_bytes;
         if (bytes <= limit) continue;
         return cmi_error(CM_E_MEMORY,
-                         "the parameters take %zu bytes in one allocation, %s allows %llu; the largest tensor is \"%s\" of "
+                         "the parameters take %zu bytes in one allocation, %s allows %llu; the "
+                         "largest tensor is \"%s\" of "
                          "layer \"%s\" with %zu bytes",
                          bytes, model->strategy->names[r], (unsigned long long)limit,
                          model->layers.nodes[model->plan.tensors[widest].node]
                              .spec.param[model->plan.tensors[widest].param]
                              .name,
-                         model->layers.nodes[model->plan.tensors[widest].node].name, largest * sizeof(float));
+                         model->layers.nodes[model->plan.tensors[widest].node].name,
+                         largest * sizeof(float));
     }
     return CM_OK;
 }
@@ -299,8 +316,10 @@ static bool same_but_for_ones(const cmi_shape *a, const cmi_shape *b)
     int i = 0, j = 0;
 
     for (;;) {
-        while (i < a->rank && a->dim[i] == 1) i++;
-        while (j < b->rank && b->dim[j] == 1) j++;
+        while (i < a->rank && a->dim[i] == 1)
+            i++;
+        while (j < b->rank && b->dim[j] == 1)
+            j++;
         if (i == a->rank || j == b->rank) return i == a->rank && j == b->rank;
         if (a->dim[i++] != b->dim[j++]) return false;
     }
@@ -311,11 +330,13 @@ cm_status cmi_model_ensure_built(cm_model *model, const cmi_shape *row, int64_t 
     char data[160], wanted[160];
 
     if (!model->layers.count)
-        return cmi_error(CM_E_STATE, "\"%s\" has no layers; add some with cm_model_add", model->layers.name);
+        return cmi_error(CM_E_STATE, "\"%s\" has no layers; add some with cm_model_add",
+                         model->layers.name);
     if (!model->layers.has_input) {
         CM_TRY(cmi_sequential_infer(&model->layers, row));
         model->fixed_batch = rows;
-    } else if (!cmi_shape_equal(row, &model->layers.input) && !same_but_for_ones(row, &model->layers.input)) {
+    } else if (!cmi_shape_equal(row, &model->layers.input) &&
+               !same_but_for_ones(row, &model->layers.input)) {
         return cmi_error(CM_E_SHAPE, "rows of x have shape %s, the model \"%s\" takes %s",
                          cmi_shape_text(row, true, data, sizeof data), model->layers.name,
                          cmi_shape_text(&model->layers.input, true, wanted, sizeof wanted));
@@ -330,10 +351,12 @@ cm_status cm_model_build(cm_model *model, const int64_t *shape, int rank)
     cmi_error_clear();
     if (!model) return cmi_error(CM_E_INVALID, "cm_model_build: model is NULL");
     if (rank < 0 || rank > CMI_MAX_RANK || (rank && !shape))
-        return cmi_error(CM_E_INVALID, "cm_model_build: rank %d; a shape has 1 to %d sizes", rank, CMI_MAX_RANK);
+        return cmi_error(CM_E_INVALID, "cm_model_build: rank %d; a shape has 1 to %d sizes", rank,
+                         CMI_MAX_RANK);
     for (int i = 0; i < rank; i++) {
         if (shape[i] < 1)
-            return cmi_error(CM_E_SHAPE, "cm_model_build: size %lld of axis %d; sizes are at least 1",
+            return cmi_error(CM_E_SHAPE,
+                             "cm_model_build: size %lld of axis %d; sizes are at least 1",
                              (long long)shape[i], i);
         row.dim[i] = shape[i];
     }
@@ -346,13 +369,14 @@ cm_status cm_model_build(cm_model *model, const int64_t *shape, int rank)
 
 static cm_status set_slots(void *argument, cm_model *model, int rank)
 {
-    CM_TRY(cmi_replica_set_slots(model->replicas[rank], *(int *)argument, model->sharded ? &model->shares[rank] : NULL));
+    CM_TRY(cmi_replica_set_slots(model->replicas[rank], *(int *)argument,
+                                 model->sharded ? &model->shares[rank] : NULL));
     return cmi_stream_finish(cmi_replica_stream(model->replicas[rank]));
 }
 
-/* Sharding moves less memory but meets more often: it pays from some size on.  Unlike devices round differently, so there
- * one of them computes each value, for all.  A collective that was asked for by name is used, since a sharded update has
- * an exchange of its own. */
+/* Sharding moves less memory but meets more often: it pays from some size on.  Unlike devices round
+ * differently, so there one of them computes each value, for all.  A collective that was asked for
+ * by name is used, since a sharded update has an exchange of its own. */
 static bool choose_sharded(const cm_model *model)
 {
     enum { FROM_PARAMETERS = 65536 };
@@ -399,7 +423,8 @@ void cm_model_destroy(cm_model *model)
     cm_strategy_destroy(own);
     cmi_compile_free(model);
     for (int v = 0; v < 2; v++)
-        for (int i = 0; i < CMI_MAX_SUMS; i++) cmi_free(model->log_names[v][i]);
+        for (int i = 0; i < CMI_MAX_SUMS; i++)
+            cmi_free(model->log_names[v][i]);
     cmi_sequential_free(&model->layers);
     cmi_free(model);
 }

@@ -1,7 +1,9 @@
-/* objective.c - the metrics of a compiled model, and whether its loss takes logits, resolved at the first data.
+/* objective.c - the metrics of a compiled model, and whether its loss takes logits, resolved at the
+ * first data.
  *
- * "accuracy" means another function by the form of the labels and the shape of the output, so the text of compile is kept
- * and looked up when the model is built and data are there.  Names in logs are what the user typed; a repeated name gets _1, _2.
+ * "accuracy" means another function by the form of the labels and the shape of the output, so the
+ * text of compile is kept and looked up when the model is built and data are there.  Names in logs
+ * are what the user typed; a repeated name gets _1, _2.
  *
  * Called by the thread of the public call. */
 #include <string.h>
@@ -33,13 +35,15 @@ cm_status cmi_metrics_check(const char *text)
             cmi_error_prefix("metrics");
             return status;
         }
-        if (++count >= CMI_MAX_SUMS) return cmi_error(CM_E_INVALID, "metrics: more than %d", CMI_MAX_SUMS - 1);
+        if (++count >= CMI_MAX_SUMS)
+            return cmi_error(CM_E_INVALID, "metrics: more than %d", CMI_MAX_SUMS - 1);
     }
 }
 
 void cmi_metrics_free(cm_model *model)
 {
-    for (int m = 0; m < model->metric_count; m++) cmi_metric_use_free(&model->metrics[m]);
+    for (int m = 0; m < model->metric_count; m++)
+        cmi_metric_use_free(&model->metrics[m]);
     cmi_free(model->metrics);
     model->metrics = NULL;
     model->metric_count = 0;
@@ -107,15 +111,19 @@ cm_status cmi_metrics_resolve(cm_model *model)
     objective->metrics = model->metrics;
     objective->metric_count = model->metric_count;
     objective->class_labels = objective->vector_labels = objective->output_wanted = false;
-    const char *final = cmi_sequential_final_activation(&model->layers), *by_loss = objective->loss->logits_of;
-    /* The loss takes logits when the output comes directly from the activation that it would take the logarithm of. */
+    const char *final = cmi_sequential_final_activation(&model->layers),
+               *by_loss = objective->loss->logits_of;
+    /* The loss takes logits when the output comes directly from the activation that it would take
+     * the logarithm of. */
     objective->logits = final && by_loss && !strcmp(final, by_loss);
     for (int m = -1; m < model->metric_count; m++) {
-        cmi_label_kind kind = m < 0 ? objective->loss->labels : cmi_metric_use_labels(&model->metrics[m]);
+        cmi_label_kind kind =
+            m < 0 ? objective->loss->labels : cmi_metric_use_labels(&model->metrics[m]);
         objective->class_labels |= kind == CMI_LABEL_CLASS;
         objective->vector_labels |= kind == CMI_LABEL_VECTOR;
         const char *wanted = m < 0 ? final : cmi_metric_use_logits_of(&model->metrics[m]);
-        if (objective->logits && !(wanted && final && !strcmp(wanted, final))) objective->output_wanted = true;
+        if (objective->logits && !(wanted && final && !strcmp(wanted, final)))
+            objective->output_wanted = true;
     }
     objective->version++;
     model->metrics_resolved = true;

@@ -1,8 +1,8 @@
 /* profile.c - the stages of a step, for blame and for `clmirror-bench step --profile`.
  *
- * Without a profile a stage is a name that the communicator shows when a rank makes no progress.  With one, every stage ends
- * in a wait for the device, so that the time between two stages is the first one's; the step gets slower by that, and the
- * shares are what counts.
+ * Without a profile a stage is a name that the communicator shows when a rank makes no progress.
+ * With one, every stage ends in a wait for the device, so that the time between two stages is the
+ * first one's; the step gets slower by that, and the shares are what counts.
  *
  * Called by the workers; cmi_model_profile by the owner of the model. */
 #include "base/clock.h"
@@ -11,10 +11,11 @@
 
 const char *cmi_stage_name(cmi_stage stage)
 {
-    static const char *const names[] = {[CMI_STAGE_NONE] = "between steps", [CMI_STAGE_GATHER] = "gather",
-                                        [CMI_STAGE_FORWARD] = "forward",    [CMI_STAGE_LOSS] = "loss",
-                                        [CMI_STAGE_BACKWARD] = "backward",  [CMI_STAGE_REDUCE] = "reduce",
-                                        [CMI_STAGE_UPDATE] = "update"};
+    static const char *const names[] = {
+        [CMI_STAGE_NONE] = "between steps", [CMI_STAGE_GATHER] = "gather",
+        [CMI_STAGE_FORWARD] = "forward",    [CMI_STAGE_LOSS] = "loss",
+        [CMI_STAGE_BACKWARD] = "backward",  [CMI_STAGE_REDUCE] = "reduce",
+        [CMI_STAGE_UPDATE] = "update"};
 
     return names[stage];
 }

@@ -7,7 +7,8 @@
 #include "base/mem.h"
 #include "train/train.h"
 
-void cmi_logs_add(const cm_model *model, const double *sums, int64_t rows, bool validation, cm_logs *logs)
+void cmi_logs_add(const cm_model *model, const double *sums, int64_t rows, bool validation,
+                  cm_logs *logs)
 {
     const cmi_shape *out = cmi_sequential_output(&model->layers);
     int64_t count = 1;
@@ -77,7 +78,8 @@ static void warn_about_loss(cmi_steps *steps)
     if (step < 0 || steps->stop_on_nan || steps->nan_told) return;
     steps->nan_told = true;
     cmi_log(CM_LOG_WARNING, "train",
-            "the loss is not finite, first in epoch %d, step %lld; training goes on (option stop_on_nan ends it)",
+            "the loss is not finite, first in epoch %d, step %lld; training goes on (option "
+            "stop_on_nan ends it)",
             steps->epoch + 1, (long long)step + 1);
 }
 
@@ -92,8 +94,8 @@ cm_status cmi_run_steps(cmi_steps *steps, cmi_progress *progress)
     return status;
 }
 
-cm_status cmi_run_evaluate(cm_model *model, const cmi_source *source, bool validation, cmi_progress *progress,
-                           cm_logs *logs)
+cm_status cmi_run_evaluate(cm_model *model, const cmi_source *source, bool validation,
+                           cmi_progress *progress, cm_logs *logs)
 {
     cmi_steps steps;
     double sums[CMI_MAX_SUMS];
@@ -105,7 +107,8 @@ cm_status cmi_run_evaluate(cm_model *model, const cmi_source *source, bool valid
     steps.end = (source->rows + source->batch_size - 1) / source->batch_size;
     cm_status status = cmi_run_steps(&steps, progress);
     if (!status && (!cmi_steps_sums(&steps, &step, sums) || step + 1 != steps.end))
-        status = cmi_error(CM_E_ABORTED, "stopped after step %lld of %lld", (long long)step + 1, (long long)steps.end);
+        status = cmi_error(CM_E_ABORTED, "stopped after step %lld of %lld", (long long)step + 1,
+                           (long long)steps.end);
     if (!status) {
         cmi_logs_add(model, sums, source->rows, validation, logs);
         cmi_progress_update(progress, steps.end, logs, true);

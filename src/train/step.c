@@ -1,17 +1,19 @@
 /* step.c - one training step of one replica: the story of the library.
  *
- * Every rank runs this function for every step, on its own thread and its own device; they meet in stages 6 and 7 (exchange.c) only.  The
- * global batch is rows [begin, end) of the epoch's order; a rank takes its shard of them.  Its loss is divided by the
- * divisor D of the GLOBAL batch, so gradients only need to be added: shards of any size, also empty ones, are exact.
+ * Every rank runs this function for every step, on its own thread and its own device; they meet in
+ * stages 6 and 7 (exchange.c) only.  The global batch is rows [begin, end) of the epoch's order; a
+ * rank takes its shard of them.  Its loss is divided by the divisor D of the GLOBAL batch, so
+ * gradients only need to be added: shards of any size, also empty ones, are exact.
  *
- * No parameter is written before stage 7, and stage 7 begins for all ranks or for none: the last meeting of stage 6
- * completes for all or aborts for all.  So after any failure the parameters are those of the last completed step. */
+ * No parameter is written before stage 7, and stage 7 begins for all ranks or for none: the last
+ * meeting of stage 6 completes for all or aborts for all.  So after any failure the parameters are
+ * those of the last completed step. */
 #include "train/train.h"
 
 typedef struct batch {
-    int64_t begin, end;   /* places in the order, global */
-    int64_t first, last;  /* of this rank's shard */
-    double divisor;       /* D */
+    int64_t begin, end;  /* places in the order, global */
+    int64_t first, last; /* of this rank's shard */
+    double divisor;      /* D */
 } batch;
 
 static double divisor_of(const cmi_steps *steps, const batch *b)
@@ -20,9 +22,13 @@ static double divisor_of(const cmi_steps *steps, const batch *b)
     const cmi_loss_common *common = model->objective.loss_config;
 
     switch (cmi_reduction_of(common)) {
-    case CMI_REDUCE_SUM: return 1.0;
-    case CMI_REDUCE_WEIGHTED_MEAN: return cmi_feed_weight(model, &steps->source, b->begin, b->end);
-    default: return (double)(b->end - b->begin) * (double)cmi_feed_spec_of(model, &steps->source.data).items;
+    case CMI_REDUCE_SUM:
+        return 1.0;
+    case CMI_REDUCE_WEIGHTED_MEAN:
+        return cmi_feed_weight(model, &steps->source, b->begin, b->end);
+    default:
+        return (double)(b->end - b->begin) *
+               (double)cmi_feed_spec_of(model, &steps->source.data).items;
     }
 }
 
@@ -46,12 +52,13 @@ static cm_status look(cmi_steps *steps, int rank, const batch *b, cmi_run *run)
     cmi_replica *replica = steps->model->replicas[rank];
 
     CM_TRY(cmi_stage_begin(steps->model, rank, CMI_STAGE_GATHER));
-    CM_TRY_CTX(cmi_feed_fill(steps->model, replica, &steps->source, b->first, b->last), "gathering rows"); /* 1 */
+    CM_TRY_CTX(cmi_feed_fill(steps->model, replica, &steps->source, b->first, b->last),
+               "gathering rows"); /* 1 */
     CM_TRY(cmi_stage_begin(steps->model, rank, CMI_STAGE_FORWARD));
-    CM_TRY(cmi_replica_forward(replica, run));                                                            /* 2 */
+    CM_TRY(cmi_replica_forward(replica, run)); /* 2 */
     if (steps->kind == CMI_PASS_PREDICT) return CM_OK;
     CM_TRY(cmi_stage_begin(steps->model, rank, CMI_STAGE_LOSS));
-    return cmi_replica_loss(replica, run);                                                             /* 3, 4 */
+    return cmi_replica_loss(replica, run); /* 3, 4 */
 }
 
 static cm_status run_step(cmi_steps *steps, int rank, int64_t step)
@@ -88,14 +95,16 @@ cm_status cmi_step(cmi_steps *steps, int rank, int64_t step)
     static const int tracks[] = {[CMI_PASS_TRAIN] = CMI_TRACK_TRAIN,
                                  [CMI_PASS_EVALUATE] = CMI_TRACK_EVALUATE,
                                  [CMI_PASS_PREDICT] = CMI_TRACK_PREDICT};
-    static const char *const kinds[] = {[CMI_PASS_TRAIN] = "epoch", [CMI_PASS_EVALUATE] = "evaluate",
+    static const char *const kinds[] = {[CMI_PASS_TRAIN] = "epoch",
+                                        [CMI_PASS_EVALUATE] = "evaluate",
                                         [CMI_PASS_PREDICT] = "predict"};
     cmi_stream *stream = cmi_replica_stream(steps->model->replicas[rank]);
 
     cmi_stream_rewind(stream, tracks[steps->kind]);
     cm_status status = run_step(steps, rank, step);
     if (status && steps->kind == CMI_PASS_TRAIN)
-        cmi_error_prefix("%s %d, step %lld", kinds[steps->kind], steps->epoch + 1, (long long)step + 1);
+        cmi_error_prefix("%s %d, step %lld", kinds[steps->kind], steps->epoch + 1,
+                         (long long)step + 1);
     else if (status)
         cmi_error_prefix("%s, step %lld", kinds[steps->kind], (long long)step + 1);
     return status;

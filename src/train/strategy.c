@@ -1,16 +1,17 @@
 /* strategy.c - turns a device list into streams, workers and a communicator; the scope.
  *
- * A strategy owns one context, one queue and one thread per device.  The scope is a property of the thread that
- * opened it: models created on that thread in between belong to the strategy.
+ * A strategy owns one context, one queue and one thread per device.  The scope is a property of the
+ * thread that opened it: models created on that thread in between belong to the strategy.
  *
- * Everything that touches a device is a job on the workers (cmi_strategy_run).  When a job fails on one rank, the
- * communicator is aborted, every other rank leaves at its next wait, and the first error is the job's.  A rank that does not
- * come back within the deadline is stuck inside a driver, and one whose device let a wait run out must release nothing: both
- * are GONE.  The strategy is lost then: its threads and objects are leaked, weights can still be read from the other ranks,
+ * Everything that touches a device is a job on the workers (cmi_strategy_run).  When a job fails on
+ * one rank, the communicator is aborted, every other rank leaves at its next wait, and the first
+ * error is the job's.  A rank that does not come back within the deadline is stuck inside a driver,
+ * and one whose device let a wait run out must release nothing: both are GONE.  The strategy is
+ * lost then: its threads and objects are leaked, weights can still be read from the other ranks,
  * and all other calls say so.
  *
- * DESIGN.  Locks: a worker's mutex guards its mailbox only and is never held during a job.  `busy` is an atomic flag and
- * gives a second caller CM_E_STATE instead of a wait. */
+ * DESIGN.  Locks: a worker's mutex guards its mailbox only and is never held during a job.  `busy`
+ * is an atomic flag and gives a second caller CM_E_STATE instead of a wait. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,7 +34,8 @@ typedef struct strategy_options {
     int update;
 } strategy_options;
 
-static const char *const update_names[] = {"auto", "replicated", "sharded", NULL}; /* as cmi_update_choice */
+static const char *const update_names[] = {"auto", "replicated", "sharded",
+                                           NULL}; /* as cmi_update_choice */
 
 static const cmi_field option_fields[] = {
     {"collective", CMI_FIELD_SPEC, offsetof(strategy_options, collective), "None", 0, 0,
@@ -97,28 +99,33 @@ static cm_status open_devices(cm_strategy *strategy, const char *selection)
         const cmi_device_facts *facts = cmi_device_get_facts(strategy->devices[r]);
         snprintf(name, sizeof name, "device %d (%s)", r, facts->name);
         CM_TRY_GOTO(done, cmi_strdup(name, &strategy->names[r]));
-        status = cmi_stream_create(strategy->devices[r], strategy->timeout_ms, &strategy->streams[r]);
+        status =
+            cmi_stream_create(strategy->devices[r], strategy->timeout_ms, &strategy->streams[r]);
         if (status) {
             cmi_error_prefix("%s", strategy->names[r]);
             goto done;
         }
         cmi_stream_set_heartbeat(strategy->streams[r], &strategy->workers[r].beats);
-        if (facts->info.align_bytes > strategy->align_bytes) strategy->align_bytes = (size_t)facts->info.align_bytes;
-        if (strcmp(facts->kind_key, cmi_device_get_facts(strategy->devices[0])->kind_key)) strategy->unlike = true;
+        if (facts->info.align_bytes > strategy->align_bytes)
+            strategy->align_bytes = (size_t)facts->info.align_bytes;
+        if (strcmp(facts->kind_key, cmi_device_get_facts(strategy->devices[0])->kind_key))
+            strategy->unlike = true;
     }
 done:
     cm_device_list_destroy(list);
     return status;
 }
 
-/* A worker's device says that it compiles: neither the others nor main shall take that for a hang. */
+/* A worker's device says that it compiles: neither the others nor main shall take that for a hang.
+ */
 static void on_building(void *user, bool building)
 {
     cmi_worker *worker = user;
 
     atomic_store(&worker->building, building);
     atomic_fetch_add(&worker->beats, 1);
-    cmi_comm_set_state(worker->strategy->comm, worker->rank, building ? CMI_RANK_BUILDING : CMI_RANK_RUNNING);
+    cmi_comm_set_state(worker->strategy->comm, worker->rank,
+                       building ? CMI_RANK_BUILDING : CMI_RANK_RUNNING);
 }
 
 static uint64_t beats_of(void *user, int rank)
@@ -128,7 +135,8 @@ static uint64_t beats_of(void *user, int rank)
     return atomic_load(&strategy->workers[rank].beats);
 }
 
-/* A rank whose own wait runs out knows best what it waited for, so the others give it half a second to say so. */
+/* A rank whose own wait runs out knows best what it waited for, so the others give it half a second
+ * to say so. */
 enum { COMM_GRACE_MS = 500, DRIVER_GRACE_MS = 1000 };
 
 static cm_status start_workers(cm_strategy *strategy, const char *collective)
@@ -151,9 +159,10 @@ static cm_status start_workers(cm_strategy *strategy, const char *collective)
 
 /* ---- the end of the process ---- */
 
-/* Ends the workers before the driver's and CLBlast's own destructors run under their feet.  Called by exit(), on any thread
- * and at any moment: from a callback, or while another thread is inside fit.  That thread is left alone; it finds its job
- * aborted.  Holding the mutex keeps it from destroying a strategy meanwhile. */
+/* Ends the workers before the driver's and CLBlast's own destructors run under their feet.  Called
+ * by exit(), on any thread and at any moment: from a callback, or while another thread is inside
+ * fit.  That thread is left alone; it finds its job aborted.  Holding the mutex keeps it from
+ * destroying a strategy meanwhile. */
 static void at_exit(void)
 {
     static const cm_error ending = {.status = CM_E_ABORTED, .message = "the process ends"};
@@ -163,11 +172,13 @@ static void at_exit(void)
     if (cmi_device_check_process()) return; /* the child of a fork has no workers */
     pthread_mutex_lock(&living_mutex);
     for (cm_strategy *s = living; s; s = s->next) {
-        for (int r = 0; r < s->ranks; r++) cmi_worker_dismiss(&s->workers[r]);
+        for (int r = 0; r < s->ranks; r++)
+            cmi_worker_dismiss(&s->workers[r]);
         cmi_comm_abort(s->comm, -1, &ending);
     }
     for (cm_strategy *s = living; s; s = s->next)
-        for (int r = 0; r < s->ranks; r++) all &= !s->workers[r].gone && cmi_worker_join_until(&s->workers[r], end);
+        for (int r = 0; r < s->ranks; r++)
+            all &= !s->workers[r].gone && cmi_worker_join_until(&s->workers[r], end);
     if (all) cmi_gemm_clear_cache();
     pthread_mutex_unlock(&living_mutex);
 }
@@ -211,26 +222,30 @@ static cm_status create(const char *devices, const char *options, bool hidden, c
 
     *out = NULL;
     if (cmi_format(spec, sizeof spec, "strategy %s", options ? options : "") >= (int)sizeof spec)
-        return cmi_error(CM_E_INVALID, "options of the strategy: longer than %zu characters", sizeof spec);
+        return cmi_error(CM_E_INVALID, "options of the strategy: longer than %zu characters",
+                         sizeof spec);
     CM_TRY(cmi_config_parse(&option_entry, spec, (void **)&config));
     CM_TRY_GOTO(fail, CMI_NEW(1, &strategy));
     atomic_fetch_add(&strategies_alive, 1);
     strategy->hidden = hidden;
     strategy->process = getpid();
-    strategy->timeout_ms =
-        config->timeout_ms == CMI_INT_NONE ? cmi_knob_number(CMI_KNOB_TIMEOUT_MS) : config->timeout_ms;
+    strategy->timeout_ms = config->timeout_ms == CMI_INT_NONE ? cmi_knob_number(CMI_KNOB_TIMEOUT_MS)
+                                                              : config->timeout_ms;
     if (strategy->timeout_ms < 1) strategy->timeout_ms = 1;
-    strategy->bucket_bytes = (size_t)(config->bucket_bytes == CMI_INT_NONE ? cmi_knob_number(CMI_KNOB_BUCKET_BYTES)
-                                                                           : config->bucket_bytes);
+    strategy->bucket_bytes =
+        (size_t)(config->bucket_bytes == CMI_INT_NONE ? cmi_knob_number(CMI_KNOB_BUCKET_BYTES)
+                                                      : config->bucket_bytes);
     strategy->update = config->update;
     for (int u = 0; update_names[u] && !config->update; u++)
         if (!strcmp(update_names[u], cmi_knob_text(CMI_KNOB_UPDATE))) strategy->update = u;
     CM_TRY_GOTO(fail, open_devices(strategy, devices));
-    const char *collective = config->collective ? config->collective : cmi_knob_text(CMI_KNOB_COLLECTIVE);
+    const char *collective =
+        config->collective ? config->collective : cmi_knob_text(CMI_KNOB_COLLECTIVE);
     strategy->collective_named = *collective && strcmp(collective, "auto");
     if (strategy->unlike && strategy->collective_named)
         cmi_log(CM_LOG_WARNING, "train",
-                "collective=%s is not used: devices of different kinds always take the sharded update, which has an "
+                "collective=%s is not used: devices of different kinds always take the sharded "
+                "update, which has an "
                 "exchange of its own",
                 collective);
     CM_TRY_GOTO(fail, start_workers(strategy, collective));
@@ -244,10 +259,12 @@ fail:
     return status;
 }
 
-cm_status cm_mirrored_strategy_create(const char *devices, const char *options, cm_strategy **strategy)
+cm_status cm_mirrored_strategy_create(const char *devices, const char *options,
+                                      cm_strategy **strategy)
 {
     cmi_error_clear();
-    if (!strategy) return cmi_error(CM_E_INVALID, "cm_mirrored_strategy_create: no place for the strategy");
+    if (!strategy)
+        return cmi_error(CM_E_INVALID, "cm_mirrored_strategy_create: no place for the strategy");
     return create(devices, options, false, strategy);
 }
 
@@ -260,16 +277,18 @@ void cm_strategy_destroy(cm_strategy *strategy)
 {
     if (!strategy) return;
     if (strategy->scope_open && scope == strategy) scope = NULL;
-    while (strategy->models) cmi_model_orphan(strategy->models);
-    /* A lost strategy has a thread inside a driver that may still use all of this, and in the child of a fork the threads
-     * do not exist: it stays, knowingly. */
+    while (strategy->models)
+        cmi_model_orphan(strategy->models);
+    /* A lost strategy has a thread inside a driver that may still use all of this, and in the child
+     * of a fork the threads do not exist: it stays, knowingly. */
     if (strategy->process != getpid()) return;
     leave_living(strategy);
     if (atomic_load(&strategy->lost)) {
         atomic_fetch_sub(&strategies_alive, 1);
         return;
     }
-    for (int r = 0; r < strategy->ranks && strategy->workers; r++) cmi_worker_stop(&strategy->workers[r]);
+    for (int r = 0; r < strategy->ranks && strategy->workers; r++)
+        cmi_worker_stop(&strategy->workers[r]);
     if (strategy->comm) cmi_comm_destroy(strategy->comm);
     for (int r = 0; r < strategy->ranks; r++) {
         if (strategy->streams) cmi_stream_destroy(strategy->streams[r]);
@@ -277,7 +296,8 @@ void cm_strategy_destroy(cm_strategy *strategy)
     }
     /* CLBlast's cached programs hold contexts: they go before the last contexts do. */
     if (atomic_fetch_sub(&strategies_alive, 1) == 1) cmi_gemm_clear_cache();
-    for (int r = 0; r < strategy->ranks && strategy->devices; r++) cmi_device_close(strategy->devices[r]);
+    for (int r = 0; r < strategy->ranks && strategy->devices; r++)
+        cmi_device_close(strategy->devices[r]);
     cmi_free(strategy->devices);
     cmi_free(strategy->streams);
     cmi_free(strategy->names);
@@ -292,12 +312,14 @@ cm_status cm_strategy_scope_begin(cm_strategy *strategy)
     cmi_error_clear();
     if (!strategy) return cmi_error(CM_E_INVALID, "cm_strategy_scope_begin: strategy is NULL");
     if (scope)
-        return cmi_error(CM_E_SCOPE,
-                         "cm_strategy_scope_begin: a scope is open on this thread already%s; end it first with "
-                         "cm_strategy_scope_end",
-                         scope == strategy ? "" : ", of another strategy");
+        return cmi_error(
+            CM_E_SCOPE,
+            "cm_strategy_scope_begin: a scope is open on this thread already%s; end it first with "
+            "cm_strategy_scope_end",
+            scope == strategy ? "" : ", of another strategy");
     if (atomic_exchange(&strategy->scope_open, true))
-        return cmi_error(CM_E_SCOPE, "cm_strategy_scope_begin: the strategy's scope is open on another thread");
+        return cmi_error(CM_E_SCOPE,
+                         "cm_strategy_scope_begin: the strategy's scope is open on another thread");
     scope = strategy;
     return CM_OK;
 }
@@ -308,7 +330,8 @@ cm_status cm_strategy_scope_end(cm_strategy *strategy)
     if (!strategy) return cmi_error(CM_E_INVALID, "cm_strategy_scope_end: strategy is NULL");
     if (scope != strategy)
         return cmi_error(CM_E_SCOPE, "cm_strategy_scope_end: the strategy's scope is %s",
-                         strategy->scope_open ? "open on another thread; end it there" : "not open");
+                         strategy->scope_open ? "open on another thread; end it there"
+                                              : "not open");
     strategy->scope_open = false;
     scope = NULL;
     return CM_OK;
@@ -320,12 +343,15 @@ cm_status cmi_strategy_enter(cm_strategy *strategy, const char *call, bool readi
 {
     CM_TRY_CTX(cmi_device_check_process(), "%s", call);
     if (atomic_load(&strategy->lost) && !reading)
-        return cmi_error(CM_E_STATE, "%s: a device of the strategy stopped answering; make a new strategy", call);
-    if (scope && scope != strategy)
-        return cmi_error(CM_E_SCOPE,
-                         "%s: the model belongs to another strategy than the scope that is open on this thread; "
-                         "call it outside that scope, or create the model inside it",
+        return cmi_error(CM_E_STATE,
+                         "%s: a device of the strategy stopped answering; make a new strategy",
                          call);
+    if (scope && scope != strategy)
+        return cmi_error(
+            CM_E_SCOPE,
+            "%s: the model belongs to another strategy than the scope that is open on this thread; "
+            "call it outside that scope, or create the model inside it",
+            call);
     if (atomic_exchange(&strategy->busy, true))
         return cmi_error(CM_E_STATE, "%s: another call is running on this strategy", call);
     return CM_OK;
@@ -368,12 +394,14 @@ static void give_up(cm_strategy *strategy, int rank)
 {
     strategy->workers[rank].gone = true;
     atomic_store(&strategy->lost, true);
-    cmi_log(CM_LOG_ERROR, "train", "%s does not answer; its thread and memory are left behind", strategy->names[rank]);
+    cmi_log(CM_LOG_ERROR, "train", "%s does not answer; its thread and memory are left behind",
+            strategy->names[rank]);
 }
 
-/* The watchdog, for one rank that has not finished.  Every wait of a rank has a deadline of its own; this one ends the rest:
- * a call inside a driver that does not return.  The rank is given up once it is sure that it will touch nothing of this job
- * any more: it was stopped, or its last beat is older than the flag that will stop it at the next. */
+/* The watchdog, for one rank that has not finished.  Every wait of a rank has a deadline of its
+ * own; this one ends the rest: a call inside a driver that does not return.  The rank is given up
+ * once it is sure that it will touch nothing of this job any more: it was stopped, or its last beat
+ * is older than the flag that will stop it at the next. */
 static void watch(cm_strategy *strategy, int rank, pulse *last)
 {
     cmi_worker *worker = &strategy->workers[rank];
@@ -382,7 +410,8 @@ static void watch(cm_strategy *strategy, int rank, pulse *last)
     double silent_s = (double)(now - last->since) / 1e9;
     cm_error error = {.status = CM_E_TIMEOUT};
 
-    if (beats != last->beats || atomic_load(&worker->building) || cmi_comm_waiting(strategy->comm, rank)) {
+    if (beats != last->beats || atomic_load(&worker->building) ||
+        cmi_comm_waiting(strategy->comm, rank)) {
         last->beats = beats;
         last->since = now;
         if (!cmi_stream_stopped(strategy->streams[rank])) return;
@@ -390,8 +419,10 @@ static void watch(cm_strategy *strategy, int rank, pulse *last)
         return;
     }
     cmi_stream_abandon(strategy->streams[rank], true);
-    if (atomic_load(&worker->beats) != beats && !cmi_stream_stopped(strategy->streams[rank])) return;
-    snprintf(error.message, sizeof error.message, "%s does not answer: a call inside its driver has not returned for %.1f s",
+    if (atomic_load(&worker->beats) != beats && !cmi_stream_stopped(strategy->streams[rank]))
+        return;
+    snprintf(error.message, sizeof error.message,
+             "%s does not answer: a call inside its driver has not returned for %.1f s",
              strategy->names[rank], silent_s);
     cmi_comm_abort(strategy->comm, rank, &error);
     give_up(strategy, rank);
@@ -412,7 +443,8 @@ static void wait_all(cm_strategy *strategy, void (*tick)(void *), void *user)
         }
         if (tick) tick(user);
         for (int q = r; q < strategy->ranks; q++)
-            if (!strategy->workers[q].gone && !wait_done(&strategy->workers[q], 0)) watch(strategy, q, &pulses[q]);
+            if (!strategy->workers[q].gone && !wait_done(&strategy->workers[q], 0))
+                watch(strategy, q, &pulses[q]);
     }
 }
 
@@ -433,13 +465,15 @@ static cm_status collect(cm_strategy *strategy)
     return status ? cmi_error(status, "a rank ended without an error of its own") : CM_OK;
 }
 
-cm_status cmi_strategy_run(cm_strategy *strategy, cmi_job job, void *argument, void (*tick)(void *), void *tick_user)
+cm_status cmi_strategy_run(cm_strategy *strategy, cmi_job job, void *argument, void (*tick)(void *),
+                           void *tick_user)
 {
     /* A callback may have forked: in the child there are no workers. */
     CM_TRY(cmi_device_check_process());
     for (int r = 0; r < strategy->ranks; r++) {
         if (strategy->workers[r].gone) continue;
-        cmi_stream_abandon(strategy->streams[r], false); /* of one that came back at the last moment */
+        cmi_stream_abandon(strategy->streams[r],
+                           false); /* of one that came back at the last moment */
         post(&strategy->workers[r], job, argument);
     }
     wait_all(strategy, tick, tick_user);
@@ -465,7 +499,8 @@ const char *cm_strategy_device_name(const cm_strategy *strategy, int replica)
 
 const cm_device_info *cm_strategy_device_info(const cm_strategy *strategy, int replica)
 {
-    return known(strategy, replica) ? &cmi_device_get_facts(strategy->devices[replica])->info : NULL;
+    return known(strategy, replica) ? &cmi_device_get_facts(strategy->devices[replica])->info
+                                    : NULL;
 }
 
 const char *cm_strategy_collective(const cm_strategy *strategy)

@@ -1,7 +1,8 @@
 /* worker.c - the thread of one device: waits for a job, runs it, reports.
  *
- * A worker owns the stream of its device.  When a job fails it puts the device's name before the message and aborts the
- * communicator at once, so that ranks that wait for it leave; the first error of all ranks is kept there. */
+ * A worker owns the stream of its device.  When a job fails it puts the device's name before the
+ * message and aborts the communicator at once, so that ranks that wait for it leave; the first
+ * error of all ranks is kept there. */
 #include <stdio.h>
 #include "base/clock.h"
 #include "base/log.h"
@@ -20,8 +21,8 @@ static cm_status run_job(cmi_worker *worker, cmi_job job, void *argument)
     /* A rank that only left because another failed has nothing to report. */
     if (status != CM_E_ABORTED) {
         if (status == CM_E_MEMORY)
-            cmi_error_prefix("%llu bytes in buffers",
-                             (unsigned long long)cmi_device_buffer_bytes(strategy->devices[worker->rank]));
+            cmi_error_prefix("%llu bytes in buffers", (unsigned long long)cmi_device_buffer_bytes(
+                                                          strategy->devices[worker->rank]));
         cmi_error_prefix("%s", strategy->names[worker->rank]);
         cmi_error_save(&error);
         cmi_comm_abort(strategy->comm, worker->rank, &error);

@@ -133,7 +133,8 @@ static cm_status lend_body(int rank, void *argument)
         CM_TRY(cmi_comm_lend(shared.comm, rank, &number, &all));
         for (int r = 0; r < shared.ranks; r++)
             if (*(const int *)all[r] != 1000 * round + r)
-                return cmi_error(CM_E_NUMERIC, "round %d: rank %d shows %d", round, r, *(const int *)all[r]);
+                return cmi_error(CM_E_NUMERIC, "round %d: rank %d shows %d", round, r,
+                                 *(const int *)all[r]);
         CM_TRY(cmi_comm_take_back(shared.comm, rank));
         number = -1;
     }
@@ -151,7 +152,8 @@ END_TEST
 
 static _Atomic bool read_done;
 
-/* Rank 1 fails while rank 0 is still reading what it lent: it must not come back before that ended. */
+/* Rank 1 fails while rank 0 is still reading what it lent: it must not come back before that ended.
+ */
 static cm_status leave_body(int rank, void *argument)
 {
     (void)argument;
@@ -166,7 +168,9 @@ static cm_status leave_body(int rank, void *argument)
     }
     cmi_sleep_ns(100000000);
     atomic_store(&read_done, true);
-    return cmi_comm_take_back(shared.comm, 0) == CM_E_ABORTED ? CM_OK : cmi_error(CM_E_NUMERIC, "not aborted");
+    return cmi_comm_take_back(shared.comm, 0) == CM_E_ABORTED
+               ? CM_OK
+               : cmi_error(CM_E_NUMERIC, "not aborted");
 }
 
 START_TEST(lent_until_read)

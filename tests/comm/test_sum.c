@@ -12,7 +12,8 @@
 #define MOST  65537
 
 static const int rank_counts[] = {1, 2, 3, 4, 5, 6, 7, 8, 13};
-static const char *const specs[] = {"naive", "direct", "ring segment=4", "ring segment=1000", "ring"};
+static const char *const specs[] = {"naive", "direct", "ring segment=4", "ring segment=1000",
+                                    "ring"};
 
 typedef struct sum_sweep {
     cmi_comm *comm;

@@ -1,4 +1,5 @@
-/* probe.c - both sides of the probe: the child that prints what it sees, and the caller that starts it. */
+/* probe.c - both sides of the probe: the child that prints what it sees, and the caller that starts
+ * it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +12,8 @@
 #define FAULT_LAYER_FIND
 #include "fault/layer.h"
 
-/* ---- the child -------------------------------------------------------------------------------------------- */
+/* ---- the child
+ * -------------------------------------------------------------------------------------------- */
 
 static int print_error(void)
 {
@@ -96,7 +98,8 @@ bool device_probe_main(int argc, char **argv, int *status)
     return true;
 }
 
-/* ---- the caller ------------------------------------------------------------------------------------------- */
+/* ---- the caller
+ * ------------------------------------------------------------------------------------------- */
 
 static char self[1024], folder[64], layer_path[1100];
 

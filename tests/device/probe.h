@@ -1,8 +1,8 @@
 /* probe.h - lets a test look at the device list of a fresh process in an environment of its own.
  *
- * Drivers and the loader read their variables once, so every case needs a process.  The test program starts itself
- * again as `test_device --probe ...` (main() hands that to device_probe_main before anything else) and reads what
- * the child prints.  Main thread only. */
+ * Drivers and the loader read their variables once, so every case needs a process.  The test
+ * program starts itself again as `test_device --probe ...` (main() hands that to device_probe_main
+ * before anything else) and reads what the child prints.  Main thread only. */
 #ifndef TESTS_DEVICE_PROBE_H
 #define TESTS_DEVICE_PROBE_H
 
@@ -20,10 +20,10 @@ typedef struct probe_result {
     char text[16384]; /* standard output and error of the child */
 } probe_result;
 
-/* Runs `--probe COMMAND ARGUMENT` (NULL: none) with `environment`, a list such as "A=1 B='x y'" in the shell's
- * syntax.  Variables that matter to devices are unset before.  In it, $PLAIN names a folder with PoCL's driver only,
- * $BOTH one with the fake driver (whose GPU comes first) and PoCL, $FAKE, $EMPTY and $BROKEN what they say, and
- * $LAYER the fault layer. */
+/* Runs `--probe COMMAND ARGUMENT` (NULL: none) with `environment`, a list such as "A=1 B='x y'" in
+ * the shell's syntax.  Variables that matter to devices are unset before.  In it, $PLAIN names a
+ * folder with PoCL's driver only, $BOTH one with the fake driver (whose GPU comes first) and PoCL,
+ * $FAKE, $EMPTY and $BROKEN what they say, and $LAYER the fault layer. */
 const probe_result *probe_run(const char *environment, const char *command, const char *argument);
 /* The test fails, showing the output, unless it holds `text` (or, does not hold it). */
 void probe_has(const probe_result *result, const char *text);

@@ -1,5 +1,5 @@
-/* test_platform.c - the device list: missing, empty, broken, silent and doubled drivers (cases C01, C02, C04, C06, C08,
- * D08).  Every case is a process of its own, started by probe.c. */
+/* test_platform.c - the device list: missing, empty, broken, silent and doubled drivers (cases C01,
+ * C02, C04, C06, C08, D08).  Every case is a process of its own, started by probe.c. */
 #include <stdio.h>
 #include <string.h>
 #include "device/probe.h"
@@ -31,7 +31,8 @@ START_TEST(c01_no_runtime)
 }
 END_TEST
 
-/* The empty platform comes first, by a driver that leaves the count untouched, or in the loader's own order. */
+/* The empty platform comes first, by a driver that leaves the count untouched, or in the loader's
+ * own order. */
 START_TEST(c02_empty_platform_first)
 {
     static const char *const environments[] = {
@@ -138,7 +139,8 @@ START_TEST(names_lose_their_padding)
 }
 END_TEST
 
-/* (a) every platform twice, (b) every device twice in one answer, (c) two drivers with one PCI address, then UUID. */
+/* (a) every platform twice, (b) every device twice in one answer, (c) two drivers with one PCI
+ * address, then UUID. */
 START_TEST(c04_same_hardware_twice)
 {
     static const struct {

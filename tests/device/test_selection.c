@@ -1,5 +1,6 @@
-/* test_selection.c - selection texts: every documented form, and what is wrong with every other (cases C05, C07, and
- * TensorFlow's names).  One table per machine; every line is a process of its own, started by probe.c. */
+/* test_selection.c - selection texts: every documented form, and what is wrong with every other
+ * (cases C05, C07, and TensorFlow's names).  One table per machine; every line is a process of its
+ * own, started by probe.c. */
 #include <stdio.h>
 #include <string.h>
 #include "device/probe.h"
@@ -18,7 +19,8 @@
     "clGetDeviceInfo.CL_DEVICE_NAME@1 -> say Fuchs gross; "                                        \
     "clGetDeviceInfo.CL_DEVICE_NAME@3 -> say Fuchs 3090'"
 
-/* With `error` NULL the text must give the choices, else a failure of that status with the text in its message. */
+/* With `error` NULL the text must give the choices, else a failure of that status with the text in
+ * its message. */
 typedef struct selection_case {
     const char *selection, *error, *text;
 } selection_case;
@@ -126,7 +128,8 @@ START_TEST(default_accelerator_before_cpu)
 }
 END_TEST
 
-/* pthread offers partition by counts; its units are said, so that the test does not depend on the machine. */
+/* pthread offers partition by counts; its units are said, so that the test does not depend on the
+ * machine. */
 static const selection_case parts[] = {
     {"cpu*1", NULL, "0.0"},
     {"cpu*2", NULL, "0.0(0/2 sub 4) 0.0(1/2 sub 3)"},

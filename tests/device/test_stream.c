@@ -26,7 +26,8 @@ START_TEST(bytes_go_there_and_back)
     cmi_buffer *buffer = NULL;
     unsigned char out[1000], in[1000], *host = NULL;
 
-    for (int i = 0; i < 1000; i++) out[i] = (unsigned char)(i * 7);
+    for (int i = 0; i < 1000; i++)
+        out[i] = (unsigned char)(i * 7);
     ck_assert_cm_ok(cmi_buffer_create(p.device, sizeof out, &buffer));
     ck_assert_cm_ok(cmi_buffer_write(p.stream, buffer, 0, sizeof out, out));
     ck_assert_cm_ok(cmi_buffer_read(p.stream, buffer, 0, sizeof in, in));
@@ -100,8 +101,8 @@ static void expect_map(const cmi_formula *formula, float h, float x, float want)
     ck_assert_close(got, want, 0);
 }
 
-/* A site keeps its kernel's arguments: other values, other buffers, another order of launches, and buffers that were freed and
- * made anew (perhaps at the same address) must all arrive. */
+/* A site keeps its kernel's arguments: other values, other buffers, another order of launches, and
+ * buffers that were freed and made anew (perhaps at the same address) must all arrive. */
 START_TEST(sites_follow_the_sequence)
 {
     for (int turn = 0; turn < 6; turn++) {
@@ -205,10 +206,12 @@ START_TEST(facts_are_plausible)
     const cmi_device_facts *facts = cmi_device_get_facts(p.device);
     const char *shape = cmi_knob_text(CMI_KNOB_KERNEL_SHAPE);
 
-    ck_assert(facts->vector == 1 || facts->vector == 4 || facts->vector == 8 || facts->vector == 16);
+    ck_assert(facts->vector == 1 || facts->vector == 4 || facts->vector == 8 ||
+              facts->vector == 16);
     ck_assert_uint_ge(facts->units, 1);
     if (!strcmp(shape, "gpu")) ck_assert_int_eq(facts->shape, CMI_SHAPE_GPU);
-    if (!strcmp(shape, "auto") && facts->info.kind == CM_DEVICE_CPU) ck_assert_int_eq(facts->shape, CMI_SHAPE_CPU);
+    if (!strcmp(shape, "auto") && facts->info.kind == CM_DEVICE_CPU)
+        ck_assert_int_eq(facts->shape, CMI_SHAPE_CPU);
     ck_assert_uint_eq(facts->vector == 1, facts->shape == CMI_SHAPE_GPU);
     ck_assert_uint_gt(facts->info.align_bytes, 0);
 }

@@ -1,7 +1,8 @@
 /* enqueue.c - the part of the fault layer that stands in front of buffers, queues and events.
  *
- * Written like layer.c: ask the rules, let it happen or forward, note the objects that came into being.  A call on a
- * queue belongs to the queue's device and carries the queue's number, by which rules tell logical replicas apart. */
+ * Written like layer.c: ask the rules, let it happen or forward, note the objects that came into
+ * being.  A call on a queue belongs to the queue's device and carries the queue's number, by which
+ * rules tell logical replicas apart. */
 #ifndef CL_TARGET_OPENCL_VERSION
 #define CL_TARGET_OPENCL_VERSION 300
 #endif
@@ -25,7 +26,8 @@ static void note_event(cl_command_queue queue, cl_int code, cl_event *event)
     fault_made("event", *event, object.device, object.number);
 }
 
-/* ---- buffers ---------------------------------------------------------------------------------------------- */
+/* ---- buffers
+ * ---------------------------------------------------------------------------------------------- */
 
 static cl_mem CL_API_CALL create_buffer(cl_context context, cl_mem_flags flags, size_t size,
                                         void *host, cl_int *code)
@@ -135,7 +137,8 @@ static cl_int CL_API_CALL unmap_object(cl_command_queue queue, cl_mem buffer, vo
     return code;
 }
 
-/* ---- running and waiting ---------------------------------------------------------------------------------- */
+/* ---- running and waiting
+ * ---------------------------------------------------------------------------------- */
 
 static cl_int CL_API_CALL run_kernel(cl_command_queue queue, cl_kernel kernel, cl_uint dims,
                                      const size_t *offset, const size_t *global,

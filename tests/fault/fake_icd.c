@@ -1,13 +1,16 @@
-/* fake_icd.c - an OpenCL driver that has devices but cannot compute: a second vendor for tests of the device list.
+/* fake_icd.c - an OpenCL driver that has devices but cannot compute: a second vendor for tests of
+ * the device list.
  *
- * It offers one platform, "Fake platform", with CLMIRROR_FAKE_DEVICES devices (default 1, 0 allowed) called "fake 0",
- * "fake 1", ...: GPUs with 4 units, 1 GiB of memory, cl_khr_fp64, cl_khr_pci_bus_info and cl_khr_device_uuid.  Anything
- * else is said by rules of the fault layer (`say`), which stands in front of it.  The loader finds it through an `.icd`
- * file that holds the path of fault_layer.so (which is layer and driver at once), in the folder that OCL_ICD_VENDORS
+ * It offers one platform, "Fake platform", with CLMIRROR_FAKE_DEVICES devices (default 1, 0
+ * allowed) called "fake 0", "fake 1", ...: GPUs with 4 units, 1 GiB of memory, cl_khr_fp64,
+ * cl_khr_pci_bus_info and cl_khr_device_uuid.  Anything else is said by rules of the fault layer
+ * (`say`), which stands in front of it.  The loader finds it through an `.icd` file that holds the
+ * path of fault_layer.so (which is layer and driver at once), in the folder that OCL_ICD_VENDORS
  * names.
  *
- * With CLMIRROR_FAKE_CRASH=1 it crashes when it is asked for its devices, as a broken driver does (that happens inside
- * the loader's start-up, before any layer), and with CLMIRROR_FAKE_HANG=1 it hangs there. */
+ * With CLMIRROR_FAKE_CRASH=1 it crashes when it is asked for its devices, as a broken driver does
+ * (that happens inside the loader's start-up, before any layer), and with CLMIRROR_FAKE_HANG=1 it
+ * hangs there. */
 #ifndef CL_TARGET_OPENCL_VERSION
 #define CL_TARGET_OPENCL_VERSION 300
 #endif

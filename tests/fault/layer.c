@@ -1,11 +1,13 @@
 /* layer.c - the calls that the fault layer stands in front of.
  *
- * The loader hands us the next table (`next`); we hand it ours, in which a NULL entry falls through to the driver.
- * Every wrapper does the same three things: ask the rules (rules.c) what shall happen to this call, let it happen or
- * forward, and note the objects that came into being.  Which device a call belongs to comes from the table of objects,
- * so that no query of ours disturbs the driver.
+ * The loader hands us the next table (`next`); we hand it ours, in which a NULL entry falls through
+ * to the driver. Every wrapper does the same three things: ask the rules (rules.c) what shall
+ * happen to this call, let it happen or forward, and note the objects that came into being.  Which
+ * device a call belongs to comes from the table of objects, so that no query of ours disturbs the
+ * driver.
  *
- * Called by the loader on whatever thread calls OpenCL.  Compiled apart from the library, as fault_layer.so. */
+ * Called by the loader on whatever thread calls OpenCL.  Compiled apart from the library, as
+ * fault_layer.so. */
 #ifndef CL_TARGET_OPENCL_VERSION
 #define CL_TARGET_OPENCL_VERSION 300
 #endif
@@ -30,7 +32,8 @@ static pthread_mutex_t device_lock = PTHREAD_MUTEX_INITIALIZER;
 static cl_device_id devices[MAX_DEVICES];
 static int device_count;
 
-/* ---- whose call is it ------------------------------------------------------------------------------------- */
+/* ---- whose call is it
+ * ------------------------------------------------------------------------------------- */
 
 static int device_index(cl_device_id id, bool add)
 {
@@ -80,7 +83,8 @@ bool layer_refused(fault rule, cl_int *code)
     return true;
 }
 
-/* ---- platforms and devices -------------------------------------------------------------------------------- */
+/* ---- platforms and devices
+ * -------------------------------------------------------------------------------- */
 
 static cl_int CL_API_CALL get_platform_ids(cl_uint room, cl_platform_id *ids, cl_uint *count)
 {
@@ -146,7 +150,8 @@ static cl_int CL_API_CALL get_platform_info(cl_platform_id platform, cl_platform
     return layer_next->clGetPlatformInfo(platform, param, bytes, value, needed);
 }
 
-/* ---- contexts, queues, programs, kernels ------------------------------------------------------------------ */
+/* ---- contexts, queues, programs, kernels
+ * ------------------------------------------------------------------ */
 
 typedef void(CL_CALLBACK *context_notify)(const char *, const void *, size_t, void *);
 typedef void(CL_CALLBACK *build_notify)(cl_program, void *);
@@ -242,9 +247,11 @@ static cl_int CL_API_CALL get_group_info(cl_kernel kernel, cl_device_id device,
     return layer_next->clGetKernelWorkGroupInfo(kernel, device, param, bytes, value, needed);
 }
 
-/* ---- retain and release ----------------------------------------------------------------------------------- */
+/* ---- retain and release
+ * ----------------------------------------------------------------------------------- */
 
-/* The table is changed before the driver frees the object, since another thread may get the same address next. */
+/* The table is changed before the driver frees the object, since another thread may get the same
+ * address next. */
 #define COUNTED(function, entry, type, change)                                                     \
     static cl_int CL_API_CALL function(type object)                                                \
     {                                                                                              \
@@ -267,7 +274,8 @@ COUNTED(retain_event, clRetainEvent, cl_event, fault_retained)
 COUNTED(release_event, clReleaseEvent, cl_event, fault_released)
 #undef COUNTED
 
-/* ---- the loader's two questions, and the tests' ----------------------------------------------------------- */
+/* ---- the loader's two questions, and the tests'
+ * ----------------------------------------------------------- */
 
 static void fill_table(void)
 {

@@ -1,8 +1,9 @@
-/* layer.h - the fault layer: a shared object between the OpenCL loader and the drivers that makes calls fail, hang,
- * lie or corrupt, by rules, and counts objects.  ocl-icd >= 2.3 loads it through OPENCL_LAYERS=/path/fault_layer.so.
+/* layer.h - the fault layer: a shared object between the OpenCL loader and the drivers that makes
+ * calls fail, hang, lie or corrupt, by rules, and counts objects.  ocl-icd >= 2.3 loads it through
+ * OPENCL_LAYERS=/path/fault_layer.so.
  *
- * Rules come from CLMIRROR_FAULT when the layer is loaded and from fault_layer_set() at any time, separated by `;` or
- * new lines.  A rule is
+ * Rules come from CLMIRROR_FAULT when the layer is loaded and from fault_layer_set() at any time,
+ * separated by `;` or new lines.  A rule is
  *
  *     call[.PARAM][@device][#count] -> action
  *
@@ -25,23 +26,26 @@
  *   shadow          clEnqueueMapBuffer returns a separate copy, written back (and spoiled) at unmap; maps become blocking
  *   poison          clCreateBuffer fills new buffers with 0xFF bytes (NaN as float)
  *
- * A test that needs the layer asserts fault_layer_active() after its first OpenCL call (which is when layers are loaded):
- * the loader ignores a layer that it cannot load without a word.
- * All functions: any thread. */
+ * A test that needs the layer asserts fault_layer_active() after its first OpenCL call (which is
+ * when layers are loaded): the loader ignores a layer that it cannot load without a word. All
+ * functions: any thread. */
 #ifndef TESTS_FAULT_LAYER_H
 #define TESTS_FAULT_LAYER_H
 
-/* Replaces all rules (those of CLMIRROR_FAULT too, when called after the first OpenCL call); NULL or "" removes them.  Returns 0, or -1 when a rule is malformed (none is set then). */
+/* Replaces all rules (those of CLMIRROR_FAULT too, when called after the first OpenCL call); NULL
+ * or "" removes them.  Returns 0, or -1 when a rule is malformed (none is set then). */
 int fault_layer_set(const char *rules);
 /* 1 when the loader has put this layer in front of the drivers. */
 int fault_layer_active(void);
-/* Objects: "context", "queue", "buffer" (sub-buffers too), "program", "kernel", "event", or "live" for all of
- * them; made and retained, minus released.  "made:buffer" counts all ever made.  "@1" behind it: those of device 1.
- * "clFlush": calls of this function so far; "rules": rules that have fired.  -1: the word is not known. */
+/* Objects: "context", "queue", "buffer" (sub-buffers too), "program", "kernel", "event", or "live"
+ * for all of them; made and retained, minus released.  "made:buffer" counts all ever made.  "@1"
+ * behind it: those of device 1. "clFlush": calls of this function so far; "rules": rules that have
+ * fired.  -1: the word is not known. */
 long fault_layer_count(const char *what);
 
-/* Inside a test: the functions above of the layer that OPENCL_LAYERS names, found by dlopen (which finds the one
- * that is loaded).  Returns 1, or 0 when there is none; whether it is active is for active() to say. */
+/* Inside a test: the functions above of the layer that OPENCL_LAYERS names, found by dlopen (which
+ * finds the one that is loaded).  Returns 1, or 0 when there is none; whether it is active is for
+ * active() to say. */
 typedef struct fault_layer {
     int (*set)(const char *rules);
     int (*active)(void);
@@ -60,9 +64,9 @@ static inline int fault_layer_find(fault_layer *layer)
     void *set = object ? dlsym(object, "fault_layer_set") : NULL;
     void *active = object ? dlsym(object, "fault_layer_active") : NULL;
     void *count = object ? dlsym(object, "fault_layer_count") : NULL;
-    if (!set || !active || !count)
-        return 0;
-    /* C has no cast from an object pointer to a function pointer; POSIX says that the bytes are the same. */
+    if (!set || !active || !count) return 0;
+    /* C has no cast from an object pointer to a function pointer; POSIX says that the bytes are the
+     * same. */
     memcpy(&layer->set, &set, sizeof set);
     memcpy(&layer->active, &active, sizeof active);
     memcpy(&layer->count, &count, sizeof count);

@@ -1,9 +1,10 @@
 /* move.c - the faults that touch data.
  *
- * A SHADOW is a copy of mapped bytes with an address of its own.  On CPU drivers a mapped pointer stays valid after
- * the unmap, so code that keeps it passes every test and is wrong on real devices; with a shadow it writes into
- * memory that nobody reads.  A read after the unmap finds 0xFF bytes: the copy is spoiled and kept until the next
- * shadow of the process is ended, then freed.
+ * A SHADOW is a copy of mapped bytes with an address of its own.  On CPU drivers a mapped pointer
+ * stays valid after the unmap, so code that keeps it passes every test and is wrong on real
+ * devices; with a shadow it writes into memory that nobody reads.  A read after the unmap finds
+ * 0xFF bytes: the copy is spoiled and kept until the next shadow of the process is ended, then
+ * freed.
  *
  * Called by layer.c on the caller's thread. */
 #ifndef CL_TARGET_OPENCL_VERSION

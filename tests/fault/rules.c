@@ -1,7 +1,8 @@
 /* rules.c - what the fault layer is to do (rules) and what it has seen (objects, calls).
  *
- * Two tables under one mutex each: the rules, replaced as a whole by fault_set, and the living objects with their
- * reference counts.  No OpenCL in here.  Called by layer.c on whatever thread calls OpenCL. */
+ * Two tables under one mutex each: the rules, replaced as a whole by fault_set, and the living
+ * objects with their reference counts.  No OpenCL in here.  Called by layer.c on whatever thread
+ * calls OpenCL. */
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -39,7 +40,9 @@ static const char *const kinds[] = {"context", "queue", "buffer", "program", "ke
 enum { KINDS = sizeof kinds / sizeof kinds[0] };
 static long made[KINDS][MAX_DEVICES + 1]; /* the last column: device unknown */
 
-/* ---- rules ------------------------------------------------------------------------------------------------ */
+/* ---- rules
+ * ------------------------------------------------------------------------------------------------
+ */
 
 static bool parse_action(const char *text, rule *out)
 {
@@ -180,7 +183,8 @@ fault fault_check(const char *call, const char *param, int device, int queue, bo
     return found;
 }
 
-/* ---- objects ---------------------------------------------------------------------------------------------- */
+/* ---- objects
+ * ---------------------------------------------------------------------------------------------- */
 
 static int kind_index(const char *kind, size_t length)
 {

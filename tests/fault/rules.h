@@ -1,4 +1,5 @@
-/* rules.h - the fault layer's rules and its table of living objects; see layer.h for the grammar. */
+/* rules.h - the fault layer's rules and its table of living objects; see layer.h for the grammar.
+ */
 #ifndef TESTS_FAULT_RULES_H
 #define TESTS_FAULT_RULES_H
 
@@ -21,8 +22,9 @@ typedef struct fault {
     char text[256];
 } fault;
 
-/* Counts the call and answers what to do with it.  Delays and hangs happen inside, except that a hang is returned
- * when `soft_hang`.  device, queue: -1 when unknown; param: NULL when it is no query. */
+/* Counts the call and answers what to do with it.  Delays and hangs happen inside, except that a
+ * hang is returned when `soft_hang`.  device, queue: -1 when unknown; param: NULL when it is no
+ * query. */
 fault fault_check(const char *call, const char *param, int device, int queue, bool soft_hang);
 int fault_set(const char *rules);
 _Noreturn void fault_hang(void);

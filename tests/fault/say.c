@@ -1,4 +1,5 @@
-/* say.c - turns the text of a rule's `say X` into the answer of an info query, in the type the query has.
+/* say.c - turns the text of a rule's `say X` into the answer of an info query, in the type the
+ * query has.
  *
  * One table names the parameters that rules can use, with the type of each.  Called by layer.c. */
 #include <stdint.h>

@@ -1,7 +1,9 @@
-/* test_device.c - a device fails, or stops answering, in the middle of a training (cases D02, D03, D04, D09, D12, D14).
+/* test_device.c - a device fails, or stops answering, in the middle of a training (cases D02, D03,
+ * D04, D09, D12, D14).
  *
- * The rules are set from a callback before a chosen step, so that "from step 3 on" means that.  After a failure of a
- * call the strategy is usable; after silence it is lost, and only weights can be read. */
+ * The rules are set from a callback before a chosen step, so that "from step 3 on" means that.
+ * After a failure of a call the strategy is usable; after silence it is lost, and only weights can
+ * be read. */
 #include <stdio.h>
 #include <string.h>
 #include "base/knob.h"
@@ -178,7 +180,8 @@ START_TEST(a_replica_never_finishes)
 }
 END_TEST
 
-/* A call into the driver does not return: in training, where the others wait, and in prediction, where they do not. */
+/* A call into the driver does not return: in training, where the others wait, and in prediction,
+ * where they do not. */
 START_TEST(a_driver_hangs)
 {
     trial r = {.break_at = 2, .rules = "clEnqueueNDRangeKernel@1 -> hang"};
@@ -284,7 +287,8 @@ START_TEST(no_kernel_compiles)
 }
 END_TEST
 
-/* D12: of two failures the first counts.  Step 5 is the second of epoch 2; its feed is mapped first. */
+/* D12: of two failures the first counts.  Step 5 is the second of epoch 2; its feed is mapped
+ * first. */
 START_TEST(the_first_error_wins)
 {
     char rule[160];

@@ -1,7 +1,8 @@
-/* test_exit.c - how a process ends: without destroy, from a callback, while workers run, with a thread stuck in a driver,
- * in the child of a fork (cases B11, D04, D08).
+/* test_exit.c - how a process ends: without destroy, from a callback, while workers run, with a
+ * thread stuck in a driver, in the child of a fork (cases B11, D04, D08).
  *
- * Each case is a process of its own: this program again, with "--child MODE" (exit_child, called by main). */
+ * Each case is a process of its own: this program again, with "--child MODE" (exit_child, called by
+ * main). */
 #include <pthread.h>
 #include <signal.h>
 #include <spawn.h>
@@ -94,7 +95,8 @@ int exit_child(const char *mode)
 
 /* ---- in the test ---- */
 
-/* Runs this program; the exit status, -1 for a signal, -2 for longer than `seconds`.  *bytes: what it printed. */
+/* Runs this program; the exit status, -1 for a signal, -2 for longer than `seconds`.  *bytes: what
+ * it printed. */
 static int run(const char *mode, double seconds, long *bytes)
 {
     char *arguments[] = {(char *)"test_fault", (char *)"--child", (char *)mode, NULL};

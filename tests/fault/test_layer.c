@@ -1,7 +1,8 @@
-/* test_layer.c - the fault layer itself: each action and each form of a rule, on two PoCL devices, with plain OpenCL
- * calls.  What it promises here is what every other fault test builds on.
+/* test_layer.c - the fault layer itself: each action and each form of a rule, on two PoCL devices,
+ * with plain OpenCL calls.  What it promises here is what every other fault test builds on.
  *
- * Object numbers (@q1) and "made" counts run on over the whole process, so tests compare differences. */
+ * Object numbers (@q1) and "made" counts run on over the whole process, so tests compare
+ * differences. */
 #ifndef CL_TARGET_OPENCL_VERSION
 #define CL_TARGET_OPENCL_VERSION 120
 #endif

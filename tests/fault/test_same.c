@@ -1,5 +1,5 @@
-/* test_same.c - what a driver may do must not change the result: maps that are copies, new memory full of rubbish, small
- * work-groups, devices of two kinds (cases B04, B05, B08). */
+/* test_same.c - what a driver may do must not change the result: maps that are copies, new memory
+ * full of rubbish, small work-groups, devices of two kinds (cases B04, B05, B08). */
 #include <stdio.h>
 #include <string.h>
 #include "base/knob.h"
@@ -96,7 +96,8 @@ START_TEST(new_memory_is_rubbish)
 }
 END_TEST
 
-/* B05: a kernel's limit may be far below the device's.  B04 is this test without rules, under POCL_MAX_WORK_GROUP_SIZE. */
+/* B05: a kernel's limit may be far below the device's.  B04 is this test without rules, under
+ * POCL_MAX_WORK_GROUP_SIZE. */
 START_TEST(small_work_groups)
 {
     static const int limits[] = {0, 32, 8, 3, 1};

@@ -1,9 +1,11 @@
-/* test_sweep.c - every OpenCL call of a training fails once, at every place; every host allocation too.
+/* test_sweep.c - every OpenCL call of a training fails once, at every place; every host allocation
+ * too.
  *
- * For each call, device and k = 1, 2, ... the k-th such call of a life (model, two epochs, evaluation, prediction) fails.
- * The life must end in an error that names device and call, leave the replicas at a completed step, train again when
- * the strategy exists, and release everything.  A life in which the rule no longer fires ends the row.  Long rows are
- * sampled after their beginning.  A life begins with a new strategy where the call belongs to that, which is slow since
+ * For each call, device and k = 1, 2, ... the k-th such call of a life (model, two epochs,
+ * evaluation, prediction) fails. The life must end in an error that names device and call, leave
+ * the replicas at a completed step, train again when the strategy exists, and release everything.
+ * A life in which the rule no longer fires ends the row.  Long rows are sampled after their
+ * beginning.  A life begins with a new strategy where the call belongs to that, which is slow since
  * kernels are built, and with a new model of a warm strategy else. */
 #include <stdio.h>
 #include <string.h>

@@ -1,9 +1,11 @@
-/* trial.h - a small training for the fault tests: strategy, model M1, data, and the weights after every step.
+/* trial.h - a small training for the fault tests: strategy, model M1, data, and the weights after
+ * every step.
  *
- * A test breaks something while the trial trains and then asks three questions: does the error say what happened, do the
- * replicas hold the parameters of a completed step, and is everything released.  The second needs the weights of a
- * clean run after each step: a path.  All functions are called on the main thread; statuses are returned where a test
- * expects a failure, the rest asserts. */
+ * A test breaks something while the trial trains and then asks three questions: does the error say
+ * what happened, do the replicas hold the parameters of a completed step, and is everything
+ * released.  The second needs the weights of a clean run after each step: a path.  All functions
+ * are called on the main thread; statuses are returned where a test expects a failure, the rest
+ * asserts. */
 #ifndef TESTS_FAULT_TRIAL_H
 #define TESTS_FAULT_TRIAL_H
 
@@ -12,13 +14,19 @@
 #include "support/cm_test.h"
 
 /* 40 rows in batches of 16: steps of 16, 16 and 8 rows, two epochs. */
-enum { TRIAL_ROWS = 40, TRIAL_BATCH = 16, TRIAL_STEPS = 6, TRIAL_TENSORS = 4, TRIAL_WEIGHTS = 8 * 16 + 16 + 16 * 4 + 4 };
+enum {
+    TRIAL_ROWS = 40,
+    TRIAL_BATCH = 16,
+    TRIAL_STEPS = 6,
+    TRIAL_TENSORS = 4,
+    TRIAL_WEIGHTS = 8 * 16 + 16 + 16 * 4 + 4
+};
 
 typedef struct trial {
     cm_strategy *strategy;
     cm_model *model;
     const char *optimizer; /* NULL: sgd learning_rate=0.1 momentum=0.9 */
-    int break_at;          /* step before which `rules` are set, from a callback; rules NULL: never */
+    int break_at; /* step before which `rules` are set, from a callback; rules NULL: never */
     const char *rules;
     int64_t steps_begun;
 } trial;
@@ -27,7 +35,8 @@ typedef struct trial_path {
     float at[TRIAL_STEPS + 1][TRIAL_WEIGHTS];
 } trial_path;
 
-/* Strategy (unless there is one), model, build, starting weights.  After a failure the trial holds what was made; close it all the same. */
+/* Strategy (unless there is one), model, build, starting weights.  After a failure the trial holds
+ * what was made; close it all the same. */
 cm_status trial_open(trial *r, const char *devices, const char *options);
 /* Two epochs in order. */
 cm_status trial_fit(trial *r);

@@ -1,8 +1,9 @@
 /* cm_test.c - the frame of the test programs: comparing, skipping, running.
  *
- * Check runs each test in a process of its own unless CK_FORK=no, so the count of skipped cases lies in a page
- * that parent and children share.  A skipped case passes for Check; the count lets cm_test_main() print it and
- * fail a program in which nothing else was executed.  All of this runs on the main thread. */
+ * Check runs each test in a process of its own unless CK_FORK=no, so the count of skipped cases
+ * lies in a page that parent and children share.  A skipped case passes for Check; the count lets
+ * cm_test_main() print it and fail a program in which nothing else was executed.  All of this runs
+ * on the main thread. */
 #define _DEFAULT_SOURCE /* MAP_ANONYMOUS */
 #include <math.h>
 #include <stdarg.h>
@@ -14,7 +15,8 @@
 
 static int *skips; /* shared between Check's processes; NULL outside cm_test_main() */
 
-/* Distance in representable numbers: the bits of a float, read as an integer that grows with its value. */
+/* Distance in representable numbers: the bits of a float, read as an integer that grows with its
+ * value. */
 static double ulps_between(float a, float b)
 {
     int32_t ia = 0, ib = 0;

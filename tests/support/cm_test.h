@@ -1,9 +1,10 @@
 /* cm_test.h - assertions and the small frame shared by all test programs.
  *
- * Check's own macros print the expression; these print what a failure of clmirror or a wrong tensor needs to be
- * understood without a debugger: status name and whole message, first wrong index, both values, largest error.
- * All of them end in ck_assert/ck_abort, so they may be used on the main thread of a test only: a worker stores
- * its status and the main thread asserts.  The functions stand in cm_test.c, which is part of every test program.
+ * Check's own macros print the expression; these print what a failure of clmirror or a wrong tensor
+ * needs to be understood without a debugger: status name and whole message, first wrong index, both
+ * values, largest error. All of them end in ck_assert/ck_abort, so they may be used on the main
+ * thread of a test only: a worker stores its status and the main thread asserts.  The functions
+ * stand in cm_test.c, which is part of every test program.
  *
  * A test program is
  *
@@ -13,8 +14,8 @@
  *         return cm_test_main(argc, argv, suites, CM_TEST_COUNT(suites));
  *     }
  *
- * where an argument runs only the test case (tcase_create) of that name, as CK_RUN_CASE and CK_RUN_SUITE do.  A
- * program that ran no case, or skipped all, fails. */
+ * where an argument runs only the test case (tcase_create) of that name, as CK_RUN_CASE and
+ * CK_RUN_SUITE do.  A program that ran no case, or skipped all, fails. */
 #ifndef CM_TEST_H
 #define CM_TEST_H
 
@@ -49,7 +50,8 @@
         mark_point();                                                                              \
     } while (0)
 
-/* Two numbers: |got - want| <= tol; not-a-number equals only itself, infinities only one another. */
+/* Two numbers: |got - want| <= tol; not-a-number equals only itself, infinities only one another.
+ */
 #define ck_assert_close(got, want, tol)                                                            \
     do {                                                                                           \
         double cm_test_got = (double)(got), cm_test_want = (double)(want);                         \
@@ -70,8 +72,10 @@
     CM_TEST_COMPARE(got, want, count, CM_TEST_CLOSE, absolute, relative)
 #define ck_assert_floats_ulp(got, want, count, ulps)                                               \
     CM_TEST_COMPARE(got, want, count, CM_TEST_ULP, ulps, 0)
-#define ck_assert_floats_equal(got, want, count) CM_TEST_COMPARE(got, want, count, CM_TEST_EQUAL, 0, 0)
-#define ck_assert_floats_bits(got, want, count)  CM_TEST_COMPARE(got, want, count, CM_TEST_BITS, 0, 0)
+#define ck_assert_floats_equal(got, want, count)                                                   \
+    CM_TEST_COMPARE(got, want, count, CM_TEST_EQUAL, 0, 0)
+#define ck_assert_floats_bits(got, want, count)                                                    \
+    CM_TEST_COMPARE(got, want, count, CM_TEST_BITS, 0, 0)
 
 /* Prints and counts a case that cannot run here, and leaves the test function. */
 #define CM_TEST_SKIP(...)                                                                          \
@@ -92,15 +96,16 @@ typedef enum cm_test_rule { CM_TEST_CLOSE, CM_TEST_ULP, CM_TEST_EQUAL, CM_TEST_B
         mark_point();                                                                              \
     } while (0)
 
-/* True when all elements obey the rule with its bounds {a, b}; else `text` (512 bytes) tells where not. */
+/* True when all elements obey the rule with its bounds {a, b}; else `text` (512 bytes) tells where
+ * not. */
 int cm_test_compare(const float *got, const float *want, size_t count, cm_test_rule rule,
                     const double bounds[2], char text[512]);
 int cm_test_near(double got, double want, double tol);
 int cm_test_contains(const char *text, const char *part);
 void cm_test_skip(const char *file, int line, const char *fmt, ...) CM_PRINTF(3, 4);
 
-/* Runs the suites (all of them, or the one case that argv[1] names), prints failures and skips, and returns the
- * exit status: 0 when every case passed and at least one was not skipped. */
+/* Runs the suites (all of them, or the one case that argv[1] names), prints failures and skips, and
+ * returns the exit status: 0 when every case passed and at least one was not skipped. */
 int cm_test_main(int argc, char **argv, Suite *const suites[], int count);
 
 #endif

@@ -146,8 +146,9 @@ static const char *const clipped[] = {M1_SGD, "adam amsgrad=true", "adamw clipva
                                       "sgd learning_rate=0.1 clipnorm=0.05",
                                       "rmsprop centered=true momentum=0.5 global_clipnorm=0.1"};
 
-/* A sharded update sums and updates in the same order as a replicated one with the direct collective: the same bits, with
- * slots, with norms that must be exchanged, in one bucket and in many, with more ranks than some layers have blocks. */
+/* A sharded update sums and updates in the same order as a replicated one with the direct
+ * collective: the same bits, with slots, with norms that must be exchanged, in one bucket and in
+ * many, with more ranks than some layers have blocks. */
 START_TEST(sharded_equals_replicated)
 {
     const char *devices[] = {RIG_ALL, rig_parts(2), rig_parts(5)};
@@ -165,15 +166,18 @@ START_TEST(sharded_equals_replicated)
 }
 END_TEST
 
-/* A collective that was asked for is used, whatever the size; otherwise a large model is sharded. */
+/* A collective that was asked for is used, whatever the size; otherwise a large model is sharded.
+ */
 START_TEST(a_named_collective_is_used)
 {
-    const char *large = "dense units=4096 activation=relu; dense units=16; dense units=4 activation=softmax";
+    const char *large =
+        "dense units=4096 activation=relu; dense units=16; dense units=4 activation=softmax";
     const char *options[] = {NULL, "collective=ring", "collective=naive"};
 
     for (int i = 0; i < CM_TEST_COUNT(options); i++) {
         cm_data data = RIG_DATA(16);
-        rig r = rig_open(&(rig_spec){.devices = RIG_ALL, .options = options[i], .layers = large, .own_weights = true});
+        rig r = rig_open(&(rig_spec){
+            .devices = RIG_ALL, .options = options[i], .layers = large, .own_weights = true});
         uint64_t before = cmi_comm_reduced(r.strategy->comm);
         ck_assert_cm_ok(cm_model_fit(r.model, &data, NULL, NULL));
         ck_assert_int_eq(r.model->sharded, !i);
@@ -218,7 +222,8 @@ Suite *suite_bits(void)
     tcase_add_loop_test(tests, a26_ring_equals_naive, 0, 3);
     tcase_add_loop_test(tests, d14_check_never_complains, 0, 2);
     tcase_add_loop_test(tests, sharded_equals_replicated, 0, 3 * CM_TEST_COUNT(clipped));
-    if (!strcmp(cmi_knob_text(CMI_KNOB_UPDATE), "auto")) tcase_add_test(tests, a_named_collective_is_used);
+    if (!strcmp(cmi_knob_text(CMI_KNOB_UPDATE), "auto"))
+        tcase_add_test(tests, a_named_collective_is_used);
     tcase_add_test(tests, d14_check_sees_a_difference);
     suite_add_tcase(suite, tests);
     return suite;

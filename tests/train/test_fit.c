@@ -198,7 +198,8 @@ START_TEST(compile_twice)
 END_TEST
 
 /* Even the same optimiser starts anew: like a fresh model with these weights. */
-/* Layers may be added after compile: whether the loss takes logits is decided by the finished model. */
+/* Layers may be added after compile: whether the loss takes logits is decided by the finished
+ * model. */
 START_TEST(layers_added_after_compile)
 {
     double loss[2];
@@ -207,7 +208,8 @@ START_TEST(layers_added_after_compile)
         cm_data data = RIG_DATA(20);
         cm_model *model = NULL;
         cm_logs logs;
-        const cm_compile_options options = {.optimizer = "sgd", .loss = "sparse_categorical_crossentropy"};
+        const cm_compile_options options = {.optimizer = "sgd",
+                                            .loss = "sparse_categorical_crossentropy"};
         ck_assert_cm_ok(cm_sequential_create(NULL, &model));
         ck_assert_cm_ok(cm_model_add(model, "dense units=4 activation=softmax"));
         if (late) ck_assert_cm_ok(cm_model_compile(model, &options));
@@ -224,7 +226,8 @@ END_TEST
 /* A norm of 0 means no clipping, as in Keras. */
 START_TEST(clipping_by_0_is_none)
 {
-    static const char *const texts[] = {"sgd", "sgd clipnorm=0", "sgd global_clipnorm=0", "sgd clipvalue=0"};
+    static const char *const texts[] = {"sgd", "sgd clipnorm=0", "sgd global_clipnorm=0",
+                                        "sgd clipvalue=0"};
     float want[RIG_WEIGHTS], got[RIG_WEIGHTS];
 
     for (int i = 0; i < CM_TEST_COUNT(texts); i++) {

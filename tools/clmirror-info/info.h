@@ -1,4 +1,5 @@
-/* info.h - what the files of clmirror-info share.  The program uses the library's public headers only. */
+/* info.h - what the files of clmirror-info share.  The program uses the library's public headers
+ * only. */
 #ifndef CLMIRROR_INFO_H
 #define CLMIRROR_INFO_H
 
@@ -18,7 +19,7 @@ typedef struct info_options {
 
 /* A selection that was tried: either choices or an error. */
 typedef struct info_selection {
-    char text[256];    /* "" for the default */
+    char text[256];     /* "" for the default */
     const char *source; /* "--devices", "CLMIRROR_DEVICES", "default" */
     cm_device_choice choices[CM_MAX_DEVICES];
     int count;
@@ -50,13 +51,13 @@ typedef struct info_probe {
 void info_probe_run(const char *self, info_probe *probe);
 
 /* `list` is NULL when a driver died and OpenCL was therefore not touched. */
-void info_print(const info_options *options, const cm_device_list *list, const info_selection *selection,
-                const info_probe *probe);
+void info_print(const info_options *options, const cm_device_list *list,
+                const info_selection *selection, const info_probe *probe);
 void info_print_knobs(void);
 void info_print_layers(void);
 /* 0, or 1 without memory. */
-int info_print_json(const info_options *options, const cm_device_list *list, const info_selection *selection,
-                    const info_probe *probe);
+int info_print_json(const info_options *options, const cm_device_list *list,
+                    const info_selection *selection, const info_probe *probe);
 
 /* "CPU + GPU": all bits of a device type; used by both printers. */
 void info_type_bits(uint64_t bits, char *text, size_t bytes);

@@ -6,7 +6,8 @@
  * and "probe" stand there only when asked for; without OpenCL (a driver died in the probe) "platforms" and "selection"
  * are missing.
  *
- * cJSON answers NULL when memory runs out and passes NULL on, so one check at the end is enough.  Called by main.c. */
+ * cJSON answers NULL when memory runs out and passes NULL on, so one check at the end is enough.
+ * Called by main.c. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <cjson/cJSON.h>
@@ -146,7 +147,8 @@ static void add_names(cJSON *root)
     cJSON *names = cJSON_AddObjectToObject(root, "names");
     for (int kind = 0; kind < cm_kind_count(); kind++) {
         cJSON *list = cJSON_AddArrayToObject(names, cm_kind_name(kind));
-        for (int i = 0; i < cm_name_count(kind); i++) add_name_of(list, kind, i);
+        for (int i = 0; i < cm_name_count(kind); i++)
+            add_name_of(list, kind, i);
     }
 }
 

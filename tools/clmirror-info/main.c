@@ -1,8 +1,9 @@
 /* main.c - clmirror-info: which OpenCL devices there are, which of them would be used, and why.
  *
- * Reads the options, makes the list, tries the selection and hands both to a printer (report.c for people, json.c
- * for programs).  With --probe every driver is first asked in a process of its own (probe.c), before this one has
- * touched OpenCL, because the loader opens all drivers at once and a crashing one would take us with it. */
+ * Reads the options, makes the list, tries the selection and hands both to a printer (report.c for
+ * people, json.c for programs).  With --probe every driver is first asked in a process of its own
+ * (probe.c), before this one has touched OpenCL, because the loader opens all drivers at once and a
+ * crashing one would take us with it. */
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -121,14 +122,10 @@ static int show(const info_options *options, const info_probe *probe)
 static int read_options(int argc, char **argv, info_options *options)
 {
     static const struct option longs[] = {
-        {"devices", required_argument, NULL, 'd'},
-        {"json", no_argument, NULL, 'j'},
-        {"knobs", no_argument, NULL, 'k'},
-        {"layers", no_argument, NULL, 'l'},
-        {"probe", no_argument, NULL, 'p'},
-        {"help", no_argument, NULL, 'h'},
-        {"version", no_argument, NULL, 'V'},
-        {NULL, 0, NULL, 0},
+        {"devices", required_argument, NULL, 'd'}, {"json", no_argument, NULL, 'j'},
+        {"knobs", no_argument, NULL, 'k'},         {"layers", no_argument, NULL, 'l'},
+        {"probe", no_argument, NULL, 'p'},         {"help", no_argument, NULL, 'h'},
+        {"version", no_argument, NULL, 'V'},       {NULL, 0, NULL, 0},
     };
     for (int letter; (letter = getopt_long(argc, argv, "d:jklphV", longs, NULL)) != -1;) {
         switch (letter) {

@@ -1,8 +1,9 @@
 /* probe.c - asks every driver in a process of its own.
  *
- * The loader opens all drivers when the first OpenCL function is called and asks each for its devices; a driver that
- * crashes or hangs there takes the whole process with it.  So for each `.icd` file that the loader would read, a child
- * runs `clmirror-info --json` with OCL_ICD_VENDORS naming that file alone, and we read what it prints and how it ends.
+ * The loader opens all drivers when the first OpenCL function is called and asks each for its
+ * devices; a driver that crashes or hangs there takes the whole process with it.  So for each
+ * `.icd` file that the loader would read, a child runs `clmirror-info --json` with OCL_ICD_VENDORS
+ * naming that file alone, and we read what it prints and how it ends.
  *
  * Called by main.c before this process has made an OpenCL call. */
 #include <dirent.h>
@@ -35,7 +36,8 @@ static int by_file(const void *a, const void *b)
     return strcmp(((const info_driver *)a)->file, ((const info_driver *)b)->file);
 }
 
-/* The files that the loader would read: OCL_ICD_VENDORS names a folder, one file, or the default applies. */
+/* The files that the loader would read: OCL_ICD_VENDORS names a folder, one file, or the default
+ * applies. */
 static void find_drivers(info_probe *probe)
 {
     const char *vendors = getenv("OCL_ICD_VENDORS");
@@ -125,7 +127,8 @@ static void judge(info_driver *driver, bool answered, int status, const char *te
         cJSON *answer = cJSON_Parse(text);
         driver->ended = answer != NULL;
         if (answer) count_devices(answer, driver);
-        /* It would hang the loader's own start-up as soon as a second driver is there to be sorted with it. */
+        /* It would hang the loader's own start-up as soon as a second driver is there to be sorted
+         * with it. */
         if (strstr(driver->problem, "did not answer within")) driver->ended = false;
         if (answer == NULL)
             snprintf(driver->problem, sizeof driver->problem, "ended with status %d and no answer",

@@ -1,7 +1,8 @@
-/* report.c - the listing for people: platforms, devices, the selection with its reason, and what may hide devices.
+/* report.c - the listing for people: platforms, devices, the selection with its reason, and what
+ * may hide devices.
  *
- * Each device takes one line that says what it is and one or more indented lines that say what follows from it.
- * Called by main.c; writes standard output. */
+ * Each device takes one line that says what it is and one or more indented lines that say what
+ * follows from it. Called by main.c; writes standard output. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -214,6 +215,7 @@ void info_print_layers(void)
     printf("Names of clmirror %s and their keys, as key=default\n", cm_version());
     for (int kind = 0; kind < cm_kind_count(); kind++) {
         printf("\n%s (%d)\n", cm_kind_name(kind), cm_name_count(kind));
-        for (int i = 0; i < cm_name_count(kind); i++) print_name(kind, i);
+        for (int i = 0; i < cm_name_count(kind); i++)
+            print_name(kind, i);
     }
 }

@@ -38,8 +38,8 @@ int train_read_options(int argc, char **argv, train_options *options, char **mod
 
 /* ---- stop.c ---- */
 
-/* From now on the first SIGINT or SIGTERM asks for an end, a second ends the process at once.  To be
- * called while there is one thread.  0, or 1 after a message. */
+/* From now on the first SIGINT or SIGTERM asks for an end, a second ends the process at once.  To
+ * be called while there is one thread.  0, or 1 after a message. */
 int train_catch_signals(void);
 /* The model that a signal stops; NULL: none any more. */
 void train_stop_is_for(cm_model *model);

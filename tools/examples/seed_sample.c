@@ -19,8 +19,10 @@ int main(int argc, char **argv)
 
     /* Dummy data, the same in every run. */
     srand(1);
-    for (int i = 0; i < ROWS * FEATURES; i++) x_train[i] = (float)rand() / (float)RAND_MAX;
-    for (int i = 0; i < ROWS; i++) y_train[i] = rand() / 7 % 2;
+    for (int i = 0; i < ROWS * FEATURES; i++)
+        x_train[i] = (float)rand() / (float)RAND_MAX;
+    for (int i = 0; i < ROWS; i++)
+        y_train[i] = rand() / 7 % 2;
 
     if (cm_mirrored_strategy_create(argc > 1 ? argv[1] : NULL, NULL, &strategy)) goto done;
     printf("Number of devices: %d\n", cm_strategy_replicas(strategy));
@@ -34,7 +36,9 @@ int main(int argc, char **argv)
         goto done;
     if (cm_strategy_scope_end(strategy)) goto done;
 
-    if (cm_model_fit(model, &data, &(cm_fit_options){.epochs = 3, .batch_size = 32, .verbose = 1}, &history)) goto done;
+    if (cm_model_fit(model, &data, &(cm_fit_options){.epochs = 3, .batch_size = 32, .verbose = 1},
+                     &history))
+        goto done;
     printf("Final training accuracy: %.4f\n", cm_history_last(history, "accuracy"));
 done:
     if (cm_last_status()) fprintf(stderr, "seed_sample: %s\n", cm_last_message());
