@@ -58,20 +58,12 @@ function(clmirror_plain_sources out folder)
     set(${out} ${sources} PARENT_SCOPE)
 endfunction()
 
-# The one place that decides about a listed file that is not there: an error under CLMIRROR_STRICT_SOURCES; else it
-# is left out with a remark, and CMake runs again when a file appears.
+# A listed file that is not there is an error, here rather than in the middle of a build.
 function(clmirror_existing out)
-    set(found "")
     foreach(file IN LISTS ARGN)
-        if(EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/${file})
-            list(APPEND found ${file})
-        elseif(CLMIRROR_STRICT_SOURCES)
+        if(NOT EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/${file})
             message(FATAL_ERROR "${file} is listed but does not exist")
-        else()
-            message(STATUS "not there yet: ${file}")
-            get_filename_component(folder ${file} DIRECTORY)
-            file(GLOB ignored CONFIGURE_DEPENDS ${folder}/*.c ${folder}/registry.def)
         endif()
     endforeach()
-    set(${out} ${found} PARENT_SCOPE)
+    set(${out} ${ARGN} PARENT_SCOPE)
 endfunction()
