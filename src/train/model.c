@@ -189,13 +189,42 @@ cm_status cmi_model_run(cm_model *model, cmi_replica_job job, void *argument)
     return cmi_strategy_run(model->strategy, run_replica_job, &work, NULL, NULL);
 }
 
+static cm_status compare_numbers(const char *operation, const float *got, const float *want,
+                                 size_t count)
+{
+    if (!memcmp(got, want, count * sizeof *want)) return CM_OK;
+    size_t i = 0;
+    while (!memcmp(&got[i], &want[i], sizeof *want))
+        i++;
+    return cmi_error(CM_E_NUMERIC,
+                     "the device returns wrong numbers: %s of the initial weights gives %.9g at "
+                     "element %zu, %.9g was written; the device or its driver is broken",
+                     operation, (double)got[i], i, (double)want[i]);
+}
+
+/* The initial weights must come back as they were written, by a read and by a map: the two ways on
+ * which everything else relies. */
+static cm_status verify_replica(cmi_replica *replica, const float *initial, size_t count)
+{
+    float head[256], *mapped = NULL;
+    size_t n = count < 256 ? count : 256;
+
+    CM_TRY(cmi_replica_read_params(replica, 0, n, head));
+    CM_TRY(compare_numbers("reading", head, initial, n));
+    CM_TRY(cmi_replica_map_params(replica, CMI_MAP_READ, &mapped));
+    cm_status status = compare_numbers("mapping", mapped, initial, count);
+    cm_status unmapped = cmi_replica_unmap_params(replica, mapped);
+    return status ? status : unmapped;
+}
+
 static cm_status create_replica(void *argument, cm_model *model, int rank)
 {
     const float *initial = argument;
 
     CM_TRY(cmi_replica_create(model->strategy->streams[rank], &model->layers, &model->plan,
                               &model->replicas[rank]));
-    return cmi_replica_write_params(model->replicas[rank], 0, model->plan.param_count, initial);
+    CM_TRY(cmi_replica_write_params(model->replicas[rank], 0, model->plan.param_count, initial));
+    return verify_replica(model->replicas[rank], initial, model->plan.param_count);
 }
 
 static cm_status destroy_replica(void *argument, cm_model *model, int rank)

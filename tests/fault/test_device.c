@@ -319,6 +319,25 @@ START_TEST(the_first_error_wins)
 }
 END_TEST
 
+/* D10: a device that alters what is read, mapped or written is found when the model is built. */
+START_TEST(wrong_numbers_from_a_device)
+{
+    static const char *const calls[] = {"clEnqueueReadBuffer", "clEnqueueMapBuffer",
+                                        "clEnqueueWriteBuffer"};
+    trial r = {0};
+
+    trial_rules("%s@%d -> flip", calls[_i / 2], _i % 2);
+    cm_status status = trial_open(&r, NULL, NULL);
+    trial_rules("%s", "");
+    ck_assert_cm_status(status, CM_E_NUMERIC);
+    assert_names("wrong numbers");
+    assert_names("initial weights");
+    assert_names("element ");
+    assert_names(_i % 2 ? "device 1 (" : "device 0 (");
+    trial_close(&r);
+}
+END_TEST
+
 /* D14: one bit of one replica's weights is wrong. */
 START_TEST(replicas_drift_apart)
 {
@@ -377,6 +396,7 @@ Suite *suite_device(void)
     tcase_add_loop_test(failing, a_device_is_lost, 0, 5);
     tcase_add_loop_test(failing, no_kernel_compiles, 0, 3);
     tcase_add_test(failing, the_first_error_wins);
+    tcase_add_loop_test(failing, wrong_numbers_from_a_device, 0, 6);
     tcase_add_loop_test(failing, replicas_drift_apart, 0, 5);
     tcase_add_loop_test(failing, half_set_weights, 0, 2);
     suite_add_tcase(suite, failing);
