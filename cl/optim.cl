@@ -45,7 +45,10 @@ __kernel void update(uint blocks, uint slot_begin, float decay, float limit, uin
         real s2 = cm_load(slot2 + slot2_at, i - slot_begin, end - slot_begin);
 #endif
         if (has_factor) g *= scale;
-        if (limit > 0.0f) g = clamp(g, -limit, limit);
+        if (limit > 0.0f) { /* comparisons, since clamp may lose a NaN */
+            g = g > limit ? (real)(limit) : g;
+            g = g < -limit ? (real)(-limit) : g;
+        }
         if (decay != 0.0f) p -= p * decay;
         CM_UPDATE
         cm_store(p, out + out_at, i, end);

@@ -190,9 +190,9 @@ tamper() {
     says "are wrong"
 }
 short=(step --devices all --repeat 1 --epochs 5)
-tamper "loss not finite" "the loss is nan" loss.cl 's/value\[value_at + i\] = w \*/& NAN */' "${short[@]}" --json "$work/wrong"
+tamper "loss not finite" "the loss is nan" loss.cl 's/w \* item_loss/NAN * &/' "${short[@]}" --json "$work/wrong"
 [ "$(wc -l <"$work/wrong")" = 1 ] || fail "the row is not written"
-tamper "other loss" "on one device" loss.cl 's/value\[value_at + i\] = w \*/& (items > 16 ? 1.0f : 1.01f) */' "${short[@]}"
+tamper "other loss" "on one device" loss.cl 's/w \* item_loss/(items > 16 ? 1.0f : 1.01f) * &/' "${short[@]}"
 tamper "loss rises" "was" optim.cl 's/if (has_factor) g \*= scale;/& g = -g;/' "${short[@]}"
 OPENCL_LAYERS=$layer CLMIRROR_FAULT="clEnqueueNDRangeKernel#400 -> -5" try "device failure in a step" 1 clmirror-bench \
     "${short[@]}"
