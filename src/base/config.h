@@ -52,6 +52,9 @@ typedef struct cmi_field {
     const char *const *choices; /* ENUM: NULL-terminated names */
 } cmi_field;
 
+/* The last row of a table of fields. */
+#define CMI_FIELDS_END {NULL, CMI_FIELD_INT, 0, NULL, 0, 0, NULL, NULL}
+
 /* What every descriptor begins with; a field table ends with a NULL key (NULL table: no options).
  */
 typedef struct cmi_entry {

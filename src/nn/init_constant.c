@@ -8,7 +8,7 @@ typedef struct constant {
 
 static const cmi_field fields[] = {{"value", CMI_FIELD_FLOAT, offsetof(constant, value), "0", 0, 0,
                                     "the value of every element", NULL},
-                                   {NULL, CMI_FIELD_INT, 0, NULL, 0, 0, NULL, NULL}};
+                                   CMI_FIELDS_END};
 
 static cm_status fill_with(float value, const cmi_shape *shape, float *values)
 {

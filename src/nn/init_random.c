@@ -15,23 +15,18 @@ typedef struct draw {
         "seed", CMI_FIELD_INT, offsetof(draw, seed), "None", 0, 0,                                 \
             "own seed instead of the model's and the position in it", NULL                         \
     }
-#define FIELDS_END                                                                                 \
-    {                                                                                              \
-        NULL, CMI_FIELD_INT, 0, NULL, 0, 0, NULL, NULL                                             \
-    }
-
 static const cmi_field normal_fields[] = {
     {"mean", CMI_FIELD_FLOAT, offsetof(draw, mean), "0.0", 0, 0, "mean", NULL},
     {"stddev", CMI_FIELD_FLOAT, offsetof(draw, stddev), "0.05", 0, 1e30, "standard deviation",
      NULL},
     SEED_FIELD,
-    FIELDS_END};
+    CMI_FIELDS_END};
 
 static const cmi_field uniform_fields[] = {
     {"minval", CMI_FIELD_FLOAT, offsetof(draw, minval), "-0.05", 0, 0, "lower end", NULL},
     {"maxval", CMI_FIELD_FLOAT, offsetof(draw, maxval), "0.05", 0, 0, "upper end", NULL},
     SEED_FIELD,
-    FIELDS_END};
+    CMI_FIELDS_END};
 
 /* The stream to draw from, and how many values. */
 static cmi_rng *begin(const draw *c, const cmi_shape *shape, cmi_rng *given, cmi_rng *own,

@@ -39,10 +39,10 @@ static const cmi_field fields[] = {{"scale", CMI_FIELD_FLOAT, offsetof(scaling, 
                                     "truncated_normal", 0, 0, "shape of the distribution",
                                     distributions},
                                    SEED_FIELD,
-                                   {NULL, CMI_FIELD_INT, 0, NULL, 0, 0, NULL, NULL}};
+                                   CMI_FIELDS_END};
 
 static const cmi_field named_fields[] = {SEED_FIELD,
-                                         {NULL, CMI_FIELD_INT, 0, NULL, 0, 0, NULL, NULL}};
+                                         CMI_FIELDS_END};
 
 static double normal(cmi_rng *rng, bool cut)
 {

@@ -33,11 +33,6 @@ typedef struct cmi_layer_common {
             "false: parameters stay as they are", NULL                                             \
     }
 
-#define CMI_FIELDS_END                                                                             \
-    {                                                                                              \
-        NULL, CMI_FIELD_INT, 0, NULL, 0, 0, NULL, NULL                                             \
-    }
-
 enum { CMI_MAX_PARAMS = 8, CMI_MAX_SAVED = 4 };
 
 typedef struct cmi_param_spec {

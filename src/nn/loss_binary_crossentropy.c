@@ -16,7 +16,7 @@ static const cmi_field fields[] = {CMI_FROM_LOGITS_FIELD(binary),
                                     offsetof(binary, label_smoothing), "0.0", 0, 1,
                                     "moves targets this part of the way to 1/2", NULL},
                                    CMI_LOSS_FIELDS(binary),
-                                   {NULL, CMI_FIELD_INT, 0, NULL, 0, 0, NULL, NULL}};
+                                   CMI_FIELDS_END};
 
 #define TARGET "((y) * (1.0f - h0) + 0.5f * h0)"
 #define LOW    "1e-7f"

@@ -16,7 +16,7 @@ static const cmi_field fields[] = {CMI_FROM_LOGITS_FIELD(categorical),
                                     offsetof(categorical, label_smoothing), "0.0", 0, 1,
                                     "part of each target that is spread over all classes", NULL},
                                    CMI_LOSS_FIELDS(categorical),
-                                   {NULL, CMI_FIELD_INT, 0, NULL, 0, 0, NULL, NULL}};
+                                   CMI_FIELDS_END};
 
 static cm_status run(cmi_stream *stream, const void *config, bool logits, const cmi_loss_run *run)
 {

@@ -12,7 +12,7 @@ typedef struct huber {
 static const cmi_field fields[] = {{"delta", CMI_FIELD_FLOAT, offsetof(huber, delta), "1.0", 0,
                                     1e30, "border between square and line", NULL},
                                    CMI_LOSS_FIELDS(huber),
-                                   {NULL, CMI_FIELD_INT, 0, NULL, 0, 0, NULL, NULL}};
+                                   CMI_FIELDS_END};
 
 static const cmi_loss_formula formula = {
     "fabs(p - y) > h0 ? h0 * fabs(p - y) - 0.5f * h0 * h0 : 0.5f * (p - y) * (p - y)",

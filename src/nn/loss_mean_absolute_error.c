@@ -6,7 +6,7 @@ typedef struct mean_absolute {
 } mean_absolute;
 
 static const cmi_field fields[] = {CMI_LOSS_FIELDS(mean_absolute),
-                                   {NULL, CMI_FIELD_INT, 0, NULL, 0, 0, NULL, NULL}};
+                                   CMI_FIELDS_END};
 
 static const cmi_loss_formula formula = {"fabs(p - y)", "sign(p - y)"};
 

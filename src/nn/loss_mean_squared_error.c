@@ -6,7 +6,7 @@ typedef struct mean_squared {
 } mean_squared;
 
 static const cmi_field fields[] = {CMI_LOSS_FIELDS(mean_squared),
-                                   {NULL, CMI_FIELD_INT, 0, NULL, 0, 0, NULL, NULL}};
+                                   CMI_FIELDS_END};
 
 static const cmi_loss_formula formula = {"(p - y) * (p - y)", "2.0f * (p - y)"};
 

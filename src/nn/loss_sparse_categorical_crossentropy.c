@@ -13,7 +13,7 @@ typedef struct sparse {
 
 static const cmi_field fields[] = {CMI_FROM_LOGITS_FIELD(sparse),
                                    CMI_LOSS_FIELDS(sparse),
-                                   {NULL, CMI_FIELD_INT, 0, NULL, 0, 0, NULL, NULL}};
+                                   CMI_FIELDS_END};
 
 static cm_status run(cmi_stream *stream, const void *config, bool logits, const cmi_loss_run *run)
 {

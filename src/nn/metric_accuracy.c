@@ -13,17 +13,12 @@ typedef struct accuracy {
         "name", CMI_FIELD_TEXT, offsetof(accuracy, name), "None", 0, 0,                            \
             "name of the metric in logs", NULL                                                     \
     }
-#define FIELDS_END                                                                                 \
-    {                                                                                              \
-        NULL, CMI_FIELD_INT, 0, NULL, 0, 0, NULL, NULL                                             \
-    }
-
-static const cmi_field fields[] = {NAME_FIELD, FIELDS_END};
+static const cmi_field fields[] = {NAME_FIELD, CMI_FIELDS_END};
 static const cmi_field binary_fields[] = {{"threshold", CMI_FIELD_FLOAT,
                                            offsetof(accuracy, threshold), "0.5", 0, 0,
                                            "larger outputs count as yes", NULL},
                                           NAME_FIELD,
-                                          FIELDS_END};
+                                          CMI_FIELDS_END};
 
 static cm_status run_as(cmi_accuracy kind, cmi_stream *stream, const accuracy *c,
                         const cmi_metric_run *run)

@@ -24,7 +24,7 @@ static const cmi_field fields[] = {
     {"centered", CMI_FIELD_BOOL, offsetof(rmsprop, centered), "false", 0, 0,
      "divide by the deviation, not the root of the mean of squares", NULL},
     CMI_OPTIM_FIELDS(rmsprop, "0.001", "None"),
-    {NULL, CMI_FIELD_INT, 0, NULL, 0, 0, NULL, NULL}};
+    CMI_FIELDS_END};
 
 static int slots(const void *config)
 {

@@ -18,7 +18,7 @@ static const cmi_field fields[] = {{"momentum", CMI_FIELD_FLOAT, offsetof(sgd, m
                                    {"nesterov", CMI_FIELD_BOOL, offsetof(sgd, nesterov), "false", 0,
                                     0, "look ahead along the momentum", NULL},
                                    CMI_OPTIM_FIELDS(sgd, "0.01", "None"),
-                                   {NULL, CMI_FIELD_INT, 0, NULL, 0, 0, NULL, NULL}};
+                                   CMI_FIELDS_END};
 
 static int slots(const void *config)
 {
