@@ -204,10 +204,10 @@ START_TEST(c06_hanging_driver)
                                         "clGetDeviceInfo.CL_DEVICE_TYPE@0 -> hang"};
     char environment[256];
     snprintf(environment, sizeof environment,
-             "OCL_ICD_VENDORS=$BOTH CLMIRROR_TIMEOUT_MS=400 " L "CLMIRROR_FAULT='%s'", rules[_i]);
+             "OCL_ICD_VENDORS=$BOTH CLMIRROR_TIMEOUT_MS=2000 " L "CLMIRROR_FAULT='%s'", rules[_i]);
     const probe_result *list = probe_run(environment, "again", NULL);
     probe_ended(list, 0);
-    probe_has(list, "platform 0 [Fake platform] devices 0 reason [did not answer within 0.4 s");
+    probe_has(list, "platform 0 [Fake platform] devices 0 reason [did not answer within 2.0 s");
     probe_has(list, "OCL_ICD_VENDORS");
     probe_has(list, "device 1.0 CPU [pthread");
     probe_has(list, "rules fired 1\n"); /* the second list does not ask it again */
