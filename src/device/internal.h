@@ -3,6 +3,7 @@
 #define CMI_DEVICE_INTERNAL_H
 
 #include <pthread.h>
+#include <string.h>
 #include "device/choice.h"
 #include "device/cl.h"
 #include "device/stream.h"
@@ -65,6 +66,12 @@ struct cmi_stream {
     _Atomic uint64_t *heartbeat;
     _Atomic bool abandoned, stopped, silent;
 };
+
+/* Texts of kernels by content; NULL is the empty text. */
+static inline bool cmi_same_text(const char *a, const char *b)
+{
+    return a == b || !strcmp(a ? a : "", b ? b : "");
+}
 
 void cmi_stream_assert_owner(const cmi_stream *stream);
 /* After every call into the driver that may block, before anything else is touched. */

@@ -13,15 +13,10 @@
 #include "base/mem.h"
 #include "device/internal.h"
 
-static bool same_text(const char *a, const char *b)
-{
-    return a == b || !strcmp(a ? a : "", b ? b : "");
-}
-
 static bool same_kernel(const cmi_kernel *a, const cmi_kernel *b)
 {
-    return same_text(a->name, b->name) && same_text(a->source, b->source) &&
-           same_text(a->defines, b->defines) && a->exact == b->exact;
+    return cmi_same_text(a->name, b->name) && cmi_same_text(a->source, b->source) &&
+           cmi_same_text(a->defines, b->defines) && a->exact == b->exact;
 }
 
 static cm_status make_site(cmi_stream *stream, const cmi_kernel *kernel, cmi_site *site)

@@ -136,18 +136,13 @@ done:
     return status;
 }
 
-static bool same_text(const char *a, const char *b)
-{
-    return a == b || !strcmp(a ? a : "", b ? b : "");
-}
-
 static cm_status find_program(cmi_device *device, const cmi_kernel *kernel, cmi_program **out)
 {
     cmi_program *program = NULL;
 
     for (program = device->programs; program; program = program->next)
-        if (program->exact == kernel->exact && same_text(program->source, kernel->source) &&
-            same_text(program->defines, kernel->defines)) {
+        if (program->exact == kernel->exact && cmi_same_text(program->source, kernel->source) &&
+            cmi_same_text(program->defines, kernel->defines)) {
             *out = program;
             return CM_OK;
         }

@@ -70,6 +70,16 @@ typedef struct cmi_pass {
     bool want_grads; /* false for a layer that is not trainable */
 } cmi_pass;
 
+/* Elements of x in this call; of y too where a layer keeps the shape. */
+static inline size_t cmi_pass_count(const cmi_pass *pass)
+{
+    int64_t count = 0;
+    bool counted = cmi_shape_count(&pass->in, &count);
+
+    CM_ASSERT(counted);
+    return (size_t)count * pass->rows;
+}
+
 typedef struct cmi_layer {
     cmi_entry entry;
     const char *class_name; /* Keras' spelling: "Dense" */

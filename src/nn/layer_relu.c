@@ -41,15 +41,6 @@ static cm_status infer(const void *config, const cmi_shape *in, cmi_layer_spec *
     return CM_OK;
 }
 
-static size_t count_of(const cmi_pass *pass)
-{
-    int64_t count = 0;
-    bool counted = cmi_shape_count(&pass->in, &count);
-
-    CM_ASSERT(counted);
-    return (size_t)count * pass->rows;
-}
-
 static void parameters(const relu *c, bool derivative, float h[4])
 {
     bool ceiling = !isnan(c->max_value);
@@ -68,7 +59,7 @@ static cm_status forward(const cmi_pass *pass)
     float h[4];
 
     parameters(c, false, h);
-    return cmi_op_map(pass->stream, c->negative_slope > 0 ? &sloped : &flat, h, count_of(pass),
+    return cmi_op_map(pass->stream, c->negative_slope > 0 ? &sloped : &flat, h, cmi_pass_count(pass),
                       pass->x, pass->y);
 }
 
@@ -80,7 +71,7 @@ static cm_status backward(const cmi_pass *pass)
     if (!pass->want_dx) return CM_OK;
     parameters(c, true, h);
     return cmi_op_map_gradient(pass->stream, c->negative_slope > 0 ? &sloped : &flat, h,
-                               count_of(pass), pass->dy, pass->x, pass->dy, pass->dx);
+                               cmi_pass_count(pass), pass->dy, pass->x, pass->dy, pass->dx);
 }
 
 static const struct cmi_specimen specimens[] = {

@@ -24,21 +24,12 @@ static cm_status infer(const void *config, const cmi_shape *in, cmi_layer_spec *
     return CM_OK;
 }
 
-static size_t count_of(const cmi_pass *pass)
-{
-    int64_t count = 0;
-    bool counted = cmi_shape_count(&pass->in, &count);
-
-    CM_ASSERT(counted);
-    return (size_t)count * pass->rows;
-}
-
 static cm_status forward(const cmi_pass *pass)
 {
     const rescaling *c = pass->config;
     const float h[4] = {(float)c->scale, (float)c->offset, 0, 0};
 
-    return cmi_op_map(pass->stream, &formula, h, count_of(pass), pass->x, pass->y);
+    return cmi_op_map(pass->stream, &formula, h, cmi_pass_count(pass), pass->x, pass->y);
 }
 
 static cm_status backward(const cmi_pass *pass)
@@ -47,7 +38,7 @@ static cm_status backward(const cmi_pass *pass)
     const float h[4] = {(float)c->scale, 0, 0, 0};
 
     if (!pass->want_dx) return CM_OK;
-    return cmi_op_map_gradient(pass->stream, &formula, h, count_of(pass), pass->dy, pass->dy,
+    return cmi_op_map_gradient(pass->stream, &formula, h, cmi_pass_count(pass), pass->dy, pass->dy,
                                pass->dy, pass->dx);
 }
 

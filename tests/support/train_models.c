@@ -197,3 +197,16 @@ void rig_assert_bits(cm_model *model, const float *want, const char *what)
 {
     compare(model, 0, want, true, what);
 }
+
+cm_status rig_make_m1(cm_strategy *strategy, cm_model **model)
+{
+    static const cm_compile_options compile = {
+        .optimizer = M1_SGD, .loss = "sparse_categorical_crossentropy", .metrics = "accuracy"};
+    cm_status status = strategy ? cm_strategy_scope_begin(strategy) : CM_OK;
+
+    if (!status) status = cm_sequential_create(NULL, model);
+    if (!status) status = cm_model_add(*model, M1_LAYERS);
+    if (!status) status = cm_model_compile(*model, &compile);
+    if (!status && strategy) status = cm_strategy_scope_end(strategy);
+    return status;
+}

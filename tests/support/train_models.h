@@ -47,6 +47,9 @@ const char *rig_parts(int n);
 cm_strategy *rig_strategy(const char *devices, const char *options);
 void rig_forget(void);
 
+/* M1, created and compiled in the scope of the strategy, or (NULL) outside any; not built.  Asserts
+ * nothing. */
+cm_status rig_make_m1(cm_strategy *strategy, cm_model **model);
 /* A compiled, built model with the starting weights. */
 rig rig_open(const rig_spec *spec);
 void rig_close(rig *r);

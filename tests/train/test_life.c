@@ -12,19 +12,6 @@
 #include "support/train_models.h"
 #include "train/suites.h"
 
-static cm_status make_m1(cm_strategy *strategy, cm_model **model)
-{
-    static const cm_compile_options compile = {
-        .optimizer = M1_SGD, .loss = "sparse_categorical_crossentropy", .metrics = "accuracy"};
-    cm_status status = strategy ? cm_strategy_scope_begin(strategy) : CM_OK;
-
-    if (!status) status = cm_sequential_create(NULL, model);
-    if (!status) status = cm_model_add(*model, M1_LAYERS);
-    if (!status) status = cm_model_compile(*model, &compile);
-    if (!status && strategy) status = cm_strategy_scope_end(strategy);
-    return status;
-}
-
 /* ---- create and destroy ---------------------------------------------------------------------- */
 
 /* B10, B09 (a): the same devices again and again, one device, parts of one; nothing is left. */
@@ -38,7 +25,7 @@ START_TEST(b10_create_and_destroy_100_times)
         cm_strategy *strategy = NULL;
         cm_model *model = NULL;
         ck_assert_cm_ok(cm_mirrored_strategy_create(devices, NULL, &strategy));
-        ck_assert_cm_ok(make_m1(strategy, &model));
+        ck_assert_cm_ok(rig_make_m1(strategy, &model));
         /* Some are only created, some built, some trained. */
         if (round % 4) ck_assert_cm_ok(cm_model_build(model, (const int64_t[]){RIG_FEATURES}, 1));
         if (round % 8 == 5) ck_assert_cm_ok(cm_model_fit(model, &data, NULL, NULL));
@@ -262,7 +249,7 @@ int child_exit_alive(void)
     cm_model *model = NULL;
     cm_data data = zeros(40);
 
-    if (cm_mirrored_strategy_create(RIG_ALL, NULL, &strategy) || make_m1(strategy, &model) ||
+    if (cm_mirrored_strategy_create(RIG_ALL, NULL, &strategy) || rig_make_m1(strategy, &model) ||
         cm_model_fit(model, &data, NULL, NULL))
         printf("failed: %s\n", cm_last_message());
     return 0;
@@ -282,7 +269,7 @@ int child_exit_callback(void)
     cm_data data = zeros(200);
     cm_callbacks callbacks = {.batch_end = leave};
 
-    if (!cm_mirrored_strategy_create(RIG_ALL, NULL, &strategy) && !make_m1(strategy, &model))
+    if (!cm_mirrored_strategy_create(RIG_ALL, NULL, &strategy) && !rig_make_m1(strategy, &model))
         (void)!cm_model_fit(model, &data,
                             &(cm_fit_options){.callbacks = &callbacks, .callbacks_count = 1}, NULL);
     printf("still here: %s\n", cm_last_message());

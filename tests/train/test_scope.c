@@ -5,19 +5,6 @@
 #include "support/train_models.h"
 #include "train/suites.h"
 
-static cm_status make_m1(cm_strategy *strategy, cm_model **model)
-{
-    static const cm_compile_options compile = {
-        .optimizer = M1_SGD, .loss = "sparse_categorical_crossentropy", .metrics = "accuracy"};
-    cm_status status = strategy ? cm_strategy_scope_begin(strategy) : CM_OK;
-
-    if (!status) status = cm_sequential_create(NULL, model);
-    if (!status) status = cm_model_add(*model, M1_LAYERS);
-    if (!status) status = cm_model_compile(*model, &compile);
-    if (!status && strategy) status = cm_strategy_scope_end(strategy);
-    return status;
-}
-
 /* C11: (a) is in test_seed.c. */
 START_TEST(c11_made_under_one_fit_under_another)
 {
@@ -25,7 +12,7 @@ START_TEST(c11_made_under_one_fit_under_another)
     cm_data data = RIG_DATA(8);
     cm_model *model = NULL;
 
-    ck_assert_cm_ok(make_m1(one, &model));
+    ck_assert_cm_ok(rig_make_m1(one, &model));
     ck_assert_cm_ok(cm_strategy_scope_begin(other));
     ck_assert_cm_status(cm_model_compile(model, NULL), CM_E_SCOPE);
     ck_assert_message_has("another strategy");
@@ -49,8 +36,8 @@ START_TEST(c11_strategy_destroyed_before_fit)
     float values[8 * 16];
 
     ck_assert_cm_ok(cm_mirrored_strategy_create(RIG_ALL, NULL, &strategy));
-    ck_assert_cm_ok(make_m1(strategy, &built));
-    ck_assert_cm_ok(make_m1(strategy, &fresh));
+    ck_assert_cm_ok(rig_make_m1(strategy, &built));
+    ck_assert_cm_ok(rig_make_m1(strategy, &fresh));
     ck_assert_cm_ok(cm_model_fit(built, &data, NULL, NULL));
     cm_strategy_destroy(strategy);
     ck_assert_cm_status(cm_model_fit(built, &data, NULL, NULL), CM_E_STATE);
@@ -101,7 +88,7 @@ static cm_status own_scope(int rank, void *strategies)
     cm_strategy *mine = ((cm_strategy **)strategies)[rank];
     cm_data data = RIG_DATA(40);
     cm_model *model = NULL;
-    cm_status status = make_m1(mine, &model);
+    cm_status status = rig_make_m1(mine, &model);
 
     if (!status) status = cm_model_fit(model, &data, &(cm_fit_options){.epochs = 5}, NULL);
     if (!status && cm_model_replica_rows(model, 0) == 0) status = CM_E_STATE;
@@ -133,7 +120,7 @@ START_TEST(model_without_a_scope)
     cm_model *model = NULL;
 
     (void)rig_strategy(RIG_ALL, NULL);
-    ck_assert_cm_ok(make_m1(NULL, &model));
+    ck_assert_cm_ok(rig_make_m1(NULL, &model));
     ck_assert_cm_ok(cm_model_fit(model, &data, NULL, NULL));
     ck_assert_int_eq(cm_model_replica_rows(model, 0), 33);
     ck_assert_int_eq(cm_model_replica_rows(model, 1), 0);
