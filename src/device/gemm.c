@@ -37,12 +37,12 @@ static cm_status epilogue(cmi_stream *stream, const cmi_gemm *gemm)
 {
     char defines[512];
     cmi_kernel kernel = {.source = "bias", .name = "bias_activation", .defines = defines};
-    size_t strip = cmi_row_strip(stream, gemm->m);
+    size_t strip = 0;
+    cmi_range range = cmi_row_strips(stream, gemm->m, &strip);
 
     snprintf(defines, sizeof defines, "#define CM_EPILOGUE(x) (%s)\n",
              gemm->activation ? gemm->activation : "x");
-    return CMI_LAUNCH(stream, &kernel, ((cmi_range){.items = (gemm->m + strip - 1) / strip}),
-                      cmi_uint(gemm->m), cmi_uint(gemm->n), cmi_uint(strip),
+    return CMI_LAUNCH(stream, &kernel, range, cmi_uint(gemm->m), cmi_uint(gemm->n), cmi_uint(strip),
                       cmi_uint(gemm->bias.buffer != NULL),
                       cmi_buf(gemm->bias.buffer ? gemm->bias : gemm->c), cmi_buf(gemm->c));
 }

@@ -232,23 +232,30 @@ cm_status cmi_launch(cmi_stream *stream, const cmi_kernel *kernel, cmi_range ran
     return enqueue(stream, site, range);
 }
 
-size_t cmi_strip(const cmi_stream *stream, size_t n)
+static cmi_range in_strips(size_t n, size_t strip)
+{
+    return (cmi_range){.items = (n + strip - 1) / strip};
+}
+
+cmi_range cmi_strips(const cmi_stream *stream, size_t n, size_t *strip)
 {
     const cmi_device_facts *facts = &stream->device->facts;
     enum { SMALLEST = 1024, PER_UNIT = 4 };
 
-    if (facts->shape == CMI_SHAPE_GPU) return 1;
+    *strip = 1;
+    if (facts->shape == CMI_SHAPE_GPU) return in_strips(n, *strip);
     /* Whole vectors, some strips per compute unit for balance, none so short that starting it
      * dominates. */
-    size_t strip = n / ((size_t)facts->units * PER_UNIT) + 1;
-    if (strip < SMALLEST) strip = SMALLEST;
-    return (strip + 15) / 16 * 16;
+    *strip = n / ((size_t)facts->units * PER_UNIT) + 1;
+    if (*strip < SMALLEST) *strip = SMALLEST;
+    *strip = (*strip + 15) / 16 * 16;
+    return in_strips(n, *strip);
 }
 
-size_t cmi_row_strip(const cmi_stream *stream, size_t rows)
+cmi_range cmi_row_strips(const cmi_stream *stream, size_t rows, size_t *strip)
 {
     const cmi_device_facts *facts = &stream->device->facts;
 
-    if (facts->shape == CMI_SHAPE_GPU) return 1;
-    return rows / ((size_t)facts->units * 4) + 1;
+    *strip = facts->shape == CMI_SHAPE_GPU ? 1 : rows / ((size_t)facts->units * 4) + 1;
+    return in_strips(rows, *strip);
 }

@@ -142,10 +142,9 @@ cm_status cmi_launch(cmi_stream *stream, const cmi_kernel *kernel, cmi_range ran
     cmi_launch((stream), (kernel), (range), (const cmi_arg[]){__VA_ARGS__},                        \
                (int)(sizeof((const cmi_arg[]){__VA_ARGS__}) / sizeof(cmi_arg)))
 
-/* How a loop over n elements is cut: CPU shape a strip of elements per work-item, GPU shape one
- * each. */
-size_t cmi_strip(const cmi_stream *stream, size_t n);
-/* How rows are cut when a work-item takes whole rows. */
-size_t cmi_row_strip(const cmi_stream *stream, size_t rows);
+/* How a loop over n elements is cut: CPU shape *strip elements per work-item, GPU shape one each. */
+cmi_range cmi_strips(const cmi_stream *stream, size_t n, size_t *strip);
+/* How rows are cut when a work-item takes whole rows: *strip of them each. */
+cmi_range cmi_row_strips(const cmi_stream *stream, size_t rows, size_t *strip);
 
 #endif

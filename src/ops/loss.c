@@ -4,12 +4,6 @@
 
 enum { DEFINES = 1024 };
 
-static cmi_range item_strips(const cmi_stream *stream, size_t items, size_t *strip)
-{
-    *strip = cmi_row_strip(stream, items);
-    return (cmi_range){.items = (items + *strip - 1) / *strip};
-}
-
 /* An argument must be a buffer even where the kernel does not touch it. */
 static cmi_view or_else(cmi_view view, cmi_view other)
 {
@@ -22,7 +16,7 @@ cm_status cmi_op_loss_elementwise(cmi_stream *stream, const cmi_loss_formula *fo
     char defines[DEFINES];
     cmi_kernel kernel = {.source = "loss", .name = "elementwise", .defines = defines};
     size_t strip = 0;
-    cmi_range range = item_strips(stream, run->items, &strip);
+    cmi_range range = cmi_row_strips(stream, run->items, &strip);
 
     int length = snprintf(defines, DEFINES,
                           "#define CM_LOSS_VALUE(y, p) (%s)\n#define CM_LOSS_GRADIENT(y, p) (%s)\n",
@@ -46,7 +40,7 @@ cm_status cmi_op_loss_categorical(cmi_stream *stream, bool sparse, bool logits, 
     cmi_kernel kernel = {
         .source = "loss", .name = "categorical", .defines = defines[sparse][logits]};
     size_t strip = 0;
-    cmi_range range = item_strips(stream, run->items, &strip);
+    cmi_range range = cmi_row_strips(stream, run->items, &strip);
 
     return CMI_LAUNCH(stream, &kernel, range, cmi_uint(run->items), cmi_uint(run->classes),
                       cmi_uint(strip), cmi_float((double)smoothing), cmi_float((double)run->scale),

@@ -11,8 +11,8 @@ cm_status cmi_op_accuracy(cmi_stream *stream, cmi_accuracy kind, size_t items, s
                                       .name = "categorical_accuracy",
                                       .exact = true},
         [CMI_ACCURACY_BINARY] = {.source = "metric", .name = "binary_accuracy", .exact = true}};
-    size_t strip = cmi_row_strip(stream, items);
-    cmi_range range = {.items = (items + strip - 1) / strip};
+    size_t strip = 0;
+    cmi_range range = cmi_row_strips(stream, items, &strip);
 
     if (kind == CMI_ACCURACY_BINARY)
         return CMI_LAUNCH(stream, &kernels[kind], range, cmi_uint(items), cmi_uint(classes),

@@ -7,12 +7,6 @@
 
 enum { DEFINES = 1024 };
 
-static cmi_range strips(const cmi_stream *stream, size_t n, size_t *strip)
-{
-    *strip = cmi_strip(stream, n);
-    return (cmi_range){.items = (n + *strip - 1) / *strip};
-}
-
 /* Both halves stand in one text, so that forward and backward share a program. */
 static void write_defines(const cmi_formula *formula, char *defines)
 {
@@ -28,7 +22,7 @@ cm_status cmi_op_map(cmi_stream *stream, const cmi_formula *formula, const float
     char defines[DEFINES];
     cmi_kernel kernel = {.source = "pointwise", .name = "map", .defines = defines};
     size_t strip = 0;
-    cmi_range range = strips(stream, n, &strip);
+    cmi_range range = cmi_strips(stream, n, &strip);
 
     write_defines(formula, defines);
     return CMI_LAUNCH(stream, &kernel, range, cmi_uint(n), cmi_uint(strip), cmi_float((double)h[0]),
@@ -42,7 +36,7 @@ cm_status cmi_op_map_gradient(cmi_stream *stream, const cmi_formula *formula, co
     char defines[DEFINES];
     cmi_kernel kernel = {.source = "pointwise", .name = "map_gradient", .defines = defines};
     size_t strip = 0;
-    cmi_range range = strips(stream, n, &strip);
+    cmi_range range = cmi_strips(stream, n, &strip);
 
     write_defines(formula, defines);
     return CMI_LAUNCH(stream, &kernel, range, cmi_uint(n), cmi_uint(strip), cmi_float((double)h[0]),
@@ -54,7 +48,7 @@ cm_status cmi_op_from_uint8(cmi_stream *stream, size_t n, float scale, cmi_view 
 {
     static const cmi_kernel kernel = {.source = "pointwise", .name = "from_uint8"};
     size_t strip = 0;
-    cmi_range range = strips(stream, n, &strip);
+    cmi_range range = cmi_strips(stream, n, &strip);
 
     return CMI_LAUNCH(stream, &kernel, range, cmi_uint(n), cmi_uint(strip),
                       cmi_float((double)scale), cmi_buf(x), cmi_buf(y));
