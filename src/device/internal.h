@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 #include <string.h>
+#include "base/thread.h"
 #include "device/choice.h"
 #include "device/cl.h"
 #include "device/stream.h"
@@ -53,6 +54,13 @@ typedef struct cmi_track {
     size_t count, capacity, cursor;
 } cmi_track;
 
+/* What wakes an owner that sleeps until a command is done. */
+typedef struct cmi_bell {
+    cmi_mutex mutex; /* guards `rung` */
+    cmi_cond cond;
+    uint64_t asked, rung; /* callbacks registered (by the owner), and called so far */
+} cmi_bell;
+
 struct cmi_stream {
     cmi_device *device;
     cl_command_queue queue;
@@ -62,6 +70,7 @@ struct cmi_stream {
     cmi_track tracks[CMI_TRACK_COUNT];
     int track;
     cmi_buffer *workspace;
+    cmi_bell bell;
     uint64_t launches;
     _Atomic uint64_t *heartbeat;
     _Atomic bool abandoned, stopped, silent;

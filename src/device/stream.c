@@ -8,6 +8,34 @@
 #include "base/mem.h"
 #include "device/internal.h"
 
+static cm_status make_bell(cmi_bell *bell)
+{
+    CM_TRY(cmi_mutex_init(&bell->mutex));
+    cm_status status = cmi_cond_init(&bell->cond);
+    if (status) cmi_mutex_destroy(&bell->mutex);
+    return status;
+}
+
+static void free_bell(cmi_bell *bell)
+{
+    cmi_cond_destroy(&bell->cond);
+    cmi_mutex_destroy(&bell->mutex);
+}
+
+/* A driver tells that a command is complete a moment before it calls back, and whoever saw it
+ * complete may be here by then.  False: the last call does not come. */
+static bool await_last_ring(cmi_bell *bell)
+{
+    enum { PATIENCE_MS = 1000 };
+    bool rung = true;
+
+    cmi_mutex_lock(&bell->mutex);
+    while (rung && bell->rung < bell->asked)
+        rung = cmi_cond_wait_ms(&bell->cond, &bell->mutex, PATIENCE_MS);
+    cmi_mutex_unlock(&bell->mutex);
+    return rung;
+}
+
 cm_status cmi_stream_create(cmi_device *device, int64_t timeout_ms, cmi_stream **out)
 {
     cmi_stream *stream = NULL;
@@ -17,14 +45,21 @@ cm_status cmi_stream_create(cmi_device *device, int64_t timeout_ms, cmi_stream *
     CM_TRY(CMI_NEW(1, &stream));
     stream->device = device;
     stream->timeout_ms = timeout_ms;
+    cm_status status = make_bell(&stream->bell);
+    if (status) goto fail;
     stream->queue = clCreateCommandQueue(device->context, device->id, 0, &code);
     if (code != CL_SUCCESS) {
-        cmi_free(stream);
-        return cmi_cl_error(code, "clCreateCommandQueue");
+        free_bell(&stream->bell);
+        status = cmi_cl_error(code, "clCreateCommandQueue");
+        goto fail;
     }
     cmi_count_object(1);
     *out = stream;
     return CM_OK;
+
+fail:
+    cmi_free(stream);
+    return status;
 }
 
 static void free_track(cmi_track *track)
@@ -44,6 +79,8 @@ void cmi_stream_destroy(cmi_stream *stream)
     cmi_buffer_destroy(stream->workspace);
     clReleaseCommandQueue(stream->queue);
     cmi_count_object(-1);
+    if (!await_last_ring(&stream->bell)) return; /* the driver still knows its address */
+    free_bell(&stream->bell);
     cmi_free(stream);
 }
 
